@@ -1,2 +1,77 @@
-//! placeholder
-fn main() {}
+//! The project's own commands, run as `cargo xtask <command>`: what a change must pass, in one program.
+//!
+//! Dispatches and nothing else; one module per command. Never part of what users build, and never changes a file.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program talks to its terminal")]
+
+mod rust_source;
+mod spec;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use workspace::Workspace;
+
+/// One command: its name, the line `--help` prints, and what runs it.
+struct Command {
+    name: &'static str,
+    help: &'static str,
+    run: fn(&Workspace, &[String]) -> Result<(), String>,
+}
+
+/// Every command, in the order `--help` prints them.
+const COMMANDS: [Command; 3] = [
+    Command { name: "test", help: test::HELP, run: test::run },
+    Command { name: "tidy", help: tidy::HELP, run: tidy::run },
+    Command { name: "spec", help: spec::HELP, run: spec::run },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.split_first() {
+        None => usage("no command given"),
+        Some((name, _)) if name == "--help" || name == "-h" => {
+            println!("{}", help());
+            ExitCode::SUCCESS
+        }
+        Some((name, rest)) => match COMMANDS.iter().find(|command| command.name == name) {
+            Some(command) => perform(command, rest),
+            None => usage(&format!("unknown command `{name}`")),
+        },
+    }
+}
+
+fn perform(command: &Command, arguments: &[String]) -> ExitCode {
+    match Workspace::find().and_then(|workspace| (command.run)(&workspace, arguments)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage(problem: &str) -> ExitCode {
+    eprintln!("error: {problem}\n{}", help());
+    ExitCode::from(2)
+}
+
+fn help() -> String {
+    COMMANDS
+        .iter()
+        .map(|command| format!("cargo xtask {:<5} {}", command.name, command.help))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_has_one_line_per_command() {
+        assert_eq!(help().lines().count(), COMMANDS.len());
+        assert!(COMMANDS.iter().all(|command| help().contains(command.name)));
+    }
+}

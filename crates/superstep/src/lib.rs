@@ -1,1 +1,1 @@
-//! placeholder
+//! Durable agent graphs: typed state with reducers, supersteps, checkpoints, interrupts.

@@ -1,0 +1,210 @@
+//! Folds the updates of one superstep into the state.
+//!
+//! Pure: the same state and the same updates give the same result in any order of arrival. All or
+//! nothing: when one fold is refused, the others are taken back. Does not decide who runs next (see
+//! `advance`) and never sees a clock.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::change::Change;
+use crate::datum::Datum;
+use crate::error::{Code, Error, Result};
+use crate::fault::Fault;
+use crate::field::{AnyState, Undo};
+use crate::id::FieldId;
+use crate::schema::{Schema, TypeChecks};
+use crate::update::{How, Update, Write};
+
+mod conflict;
+mod field_set;
+
+pub use field_set::FieldSet;
+
+/// The update of one task, with the name errors should say.
+#[derive(Debug, Clone)]
+pub struct TaskUpdate {
+    /// The node, or `input`.
+    pub node: Arc<str>,
+    /// What it wrote.
+    pub update: Update,
+}
+
+/// How a fold treats what it may refuse or let pass.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FoldRules {
+    /// A second value for a `set_once` field is an error, not a warning.
+    pub strict_set_once: bool,
+    /// Everything can be taken back afterwards, at the cost of remembering it.
+    pub keep_undo: bool,
+}
+
+/// What a fold did.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Applied {
+    /// One change for each field that is not as it was, in the order of fields.
+    pub changes: SmallVec<[(FieldId, Change); 2]>,
+    /// What was let pass but should be known.
+    pub warnings: Vec<String>,
+}
+
+/// Folds updates into a state, in the order given, and says what changed.
+///
+/// `written` remembers which fields were ever written on the thread. The state is changed in place when
+/// nobody else holds it, and copied first otherwise, so a holder of the old one never sees a change.
+///
+/// # Errors
+/// Names field, node and values. The state is then as it was.
+pub fn apply(
+    schema: &Schema,
+    state: &mut Arc<AnyState>,
+    written: &mut FieldSet,
+    updates: impl IntoIterator<Item = TaskUpdate>,
+    rules: FoldRules,
+) -> Result<Applied> {
+    apply_with_undo(schema, state, written, updates, rules).map(|(applied, _)| applied)
+}
+
+/// As [`apply`]; with `rules.keep_undo` the whole fold can be taken back.
+pub(crate) fn apply_with_undo(
+    schema: &Schema,
+    state: &mut Arc<AnyState>,
+    written: &mut FieldSet,
+    updates: impl IntoIterator<Item = TaskUpdate>,
+    rules: FoldRules,
+) -> Result<(Applied, TakeBack)> {
+    let mut writes: SmallVec<[TaskWrite; 4]> = SmallVec::new();
+    for TaskUpdate { node, update } in updates {
+        writes.extend(update.into_iter().map(|write| TaskWrite { node: node.clone(), write }));
+    }
+    if writes.is_empty() {
+        return Ok(Default::default());
+    }
+    conflict::settle(schema, &mut writes)?;
+    // Fields are independent, so what can fail goes first: then there is little to take back.
+    writes.sort_by_key(|write| (!schema.field(write.write.field).fallible, write.write.field));
+    if Arc::get_mut(state).is_none() {
+        *state = schema.ops.copy(&**state);
+    }
+    let target = Arc::get_mut(state).expect("a copied state has one owner");
+    let mut fold = Fold { schema, written, rules, applied: Applied::default(), back: TakeBack::default() };
+    let last_fallible = writes.iter().rposition(|write| schema.field(write.write.field).fallible);
+    for (index, write) in writes.into_iter().enumerate() {
+        let undoable = rules.keep_undo || last_fallible.is_some_and(|last| index < last);
+        if let Err(error) = fold.one(target, write, undoable) {
+            fold.back.run(target, fold.written);
+            return Err(error);
+        }
+    }
+    fold.applied.changes.sort_by_key(|(field, _)| *field);
+    Ok((fold.applied, fold.back))
+}
+
+/// What takes a fold back.
+#[derive(Default)]
+pub(crate) struct TakeBack {
+    undo: Vec<Undo>,
+    marked: SmallVec<[FieldId; 4]>,
+}
+
+impl TakeBack {
+    pub(crate) fn run(self, state: &mut AnyState, written: &mut FieldSet) {
+        for undo in self.undo.into_iter().rev() {
+            undo(state);
+        }
+        for id in self.marked {
+            written.remove(id);
+        }
+    }
+}
+
+pub(crate) struct TaskWrite {
+    pub(crate) node: Arc<str>,
+    pub(crate) write: Write,
+}
+
+struct Fold<'a> {
+    schema: &'a Schema,
+    written: &'a mut FieldSet,
+    rules: FoldRules,
+    applied: Applied,
+    back: TakeBack,
+}
+
+impl Fold<'_> {
+    fn one(&mut self, state: &mut AnyState, TaskWrite { node, write }: TaskWrite, undoable: bool) -> Result<()> {
+        let (id, field) = (write.field, self.schema.field(write.field));
+        if field.flags.set_once && self.written.contains(id) {
+            return self.set_again(state, &node, &write);
+        }
+        if undoable || field.has_checks() || field.checked {
+            self.back.undo.push(field.ops.save(state));
+        }
+        let is_null = field.flags.set_once && matches!(&write.value, Datum::Json(value) if value.is_null());
+        let folded = match write.how {
+            How::Reduce => field.ops.reduce(state, write.value),
+            How::Overwrite => field.ops.overwrite(state, write.value),
+        };
+        let change = folded
+            .and_then(|change| field.check(state).map(|()| change))
+            .map_err(|fault| self.refusal(id, &node, fault))?;
+        self.check_type(state, id, &node)?;
+        if !is_null && self.written.insert(id) {
+            self.back.marked.push(id);
+        }
+        self.note(id, change);
+        Ok(())
+    }
+
+    fn note(&mut self, id: FieldId, change: Change) {
+        if change.is_unchanged() {
+            return;
+        }
+        match self.applied.changes.iter_mut().find(|(field, _)| *field == id) {
+            Some((_, earlier)) => *earlier = std::mem::replace(earlier, Change::Unchanged).then(change),
+            None => self.applied.changes.push((id, change)),
+        }
+    }
+
+    fn set_again(&mut self, state: &AnyState, node: &Arc<str>, write: &Write) -> Result<()> {
+        let field = self.schema.field(write.field);
+        let same = matches!((field.ops.to_json(state), write.value.to_json()), (Ok(old), Ok(new)) if old == new);
+        if same {
+            return Ok(());
+        }
+        let message = format!("field `{}` is set once and has a value already", field.name);
+        if self.rules.strict_set_once {
+            return Err(Error::new(Code::SetOnceViolation, message)
+                .help("leave the field out, start a new thread, or drop `set_once`")
+                .at_node(&**node));
+        }
+        self.applied.warnings.push(format!("{message}: the value from `{node}` was ignored"));
+        Ok(())
+    }
+
+    fn check_type(&mut self, state: &AnyState, id: FieldId, node: &Arc<str>) -> Result<()> {
+        let field = self.schema.field(id);
+        if !field.checked {
+            return Ok(());
+        }
+        let faults = field.ops.check_type(state);
+        match (faults.into_iter().next(), self.schema.types) {
+            (Some(fault), TypeChecks::Enforce) => Err(self.refusal(id, node, fault.of(Code::TypeMismatch))),
+            (Some(fault), _) => {
+                self.applied.warnings.push(format!("field `{}` from `{node}`: {fault}", field.name));
+                Ok(())
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    fn refusal(&self, id: FieldId, node: &Arc<str>, fault: Fault) -> Error {
+        let message = format!("field `{}`: {fault}", self.schema.field(id).name);
+        let error = Error::new(fault.code.unwrap_or(Code::ReducerFailed), message).at_node(&**node);
+        match fault.help {
+            Some(help) => error.help(help),
+            None => error,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A set of fields, as bits.
+
+use smallvec::SmallVec;
+
+use crate::id::FieldId;
+
+/// A set of fields of one schema.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldSet(SmallVec<[u64; 2]>);
+
+impl FieldSet {
+    /// True when the field is in the set.
+    #[must_use]
+    pub fn contains(&self, id: FieldId) -> bool {
+        self.0.get(id.index() / 64).is_some_and(|word| word & (1 << (id.index() % 64)) != 0)
+    }
+
+    /// Adds a field; true when it was not there.
+    pub fn insert(&mut self, id: FieldId) -> bool {
+        let (word, bit) = (id.index() / 64, 1 << (id.index() % 64));
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        let is_new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        is_new
+    }
+
+    /// Takes a field out.
+    pub fn remove(&mut self, id: FieldId) {
+        if let Some(word) = self.0.get_mut(id.index() / 64) {
+            *word &= !(1 << (id.index() % 64));
+        }
+    }
+
+    /// The fields, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = FieldId> + '_ {
+        (0..self.0.len() * 64).map(|index| FieldId(index as u32)).filter(|id| self.contains(*id))
+    }
+}
+
+impl FromIterator<FieldId> for FieldSet {
+    fn from_iter<I: IntoIterator<Item = FieldId>>(ids: I) -> Self {
+        let mut set = Self::default();
+        ids.into_iter().for_each(|id| {
+            set.insert(id);
+        });
+        set
+    }
+}

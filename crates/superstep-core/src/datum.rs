@@ -1,0 +1,132 @@
+//! Values in the middle of the engine: live Rust values that are shared, or plain JSON from the edge.
+//!
+//! Never turns a live value into JSON unless somebody at the edge asks for it.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::fault::Fault;
+
+/// A live value the engine can carry, share and, at the edge, write as JSON.
+pub trait Payload: Any + Send + Sync {
+    /// The value as JSON.
+    ///
+    /// # Errors
+    /// When the value cannot be written as JSON, such as a map with keys that are not text.
+    fn to_json(&self) -> Result<Value, Fault>;
+}
+
+impl<T: Serialize + Any + Send + Sync> Payload for T {
+    fn to_json(&self) -> Result<Value, Fault> {
+        Ok(serde_json::to_value(self)?)
+    }
+}
+
+/// A value whose Rust type the engine does not know.
+///
+/// ```
+/// use superstep_core::datum::Datum;
+/// assert_eq!(Datum::live(vec![1, 2]).take::<Vec<u8>>().unwrap(), [1, 2]);           // another type: through JSON
+/// assert_eq!(Datum::json(serde_json::json!([1])).take::<Vec<u8>>().unwrap(), [1]);
+/// ```
+#[derive(Clone)]
+pub enum Datum {
+    /// A Rust value, shared.
+    Live(Arc<dyn Payload>),
+    /// Plain data from a store or a wire.
+    Json(Arc<Value>),
+}
+
+impl Datum {
+    /// A shared Rust value.
+    pub fn live<T: Serialize + Any + Send + Sync>(value: T) -> Self {
+        Self::Live(Arc::new(value))
+    }
+
+    /// Plain data.
+    #[must_use]
+    pub fn json(value: Value) -> Self {
+        Self::Json(Arc::new(value))
+    }
+
+    /// A reference to the value when it is a live `T`.
+    #[must_use]
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        match self {
+            Self::Live(payload) => {
+                let any: &dyn Any = &**payload;
+                any.downcast_ref()
+            }
+            Self::Json(value) => {
+                let any: &dyn Any = &**value;
+                any.downcast_ref()
+            }
+        }
+    }
+
+    /// The value itself: moved out when nobody else holds it, copied otherwise, and read through JSON
+    /// when it is not a live `T`.
+    ///
+    /// # Errors
+    /// When the data does not read as a `T`.
+    pub fn take<T: Any + Send + Sync + Clone + DeserializeOwned>(self) -> Result<T, Fault> {
+        match self {
+            Self::Live(payload) if (&*payload as &dyn Any).is::<T>() => {
+                let value = (payload as Arc<dyn Any + Send + Sync>).downcast::<T>();
+                value.map(Arc::unwrap_or_clone).map_err(|_| Fault::new("a live value changed its type"))
+            }
+            Self::Live(payload) => Ok(serde_json::from_value(payload.to_json()?)?),
+            Self::Json(value) => Ok(T::deserialize(&*value)?),
+        }
+    }
+
+    /// The value as JSON.
+    ///
+    /// # Errors
+    /// When a live value cannot be written as JSON.
+    pub fn to_json(&self) -> Result<Value, Fault> {
+        match self {
+            Self::Live(payload) => payload.to_json(),
+            Self::Json(value) => Ok((**value).clone()),
+        }
+    }
+}
+
+impl fmt::Debug for Datum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.to_json() {
+            Ok(value) => write!(f, "{value}"),
+            Err(_) => f.write_str("(not plain data)"),
+        }
+    }
+}
+
+impl PartialEq for Datum {
+    fn eq(&self, other: &Self) -> bool {
+        match (self.to_json(), other.to_json()) {
+            (Ok(mine), Ok(theirs)) => mine == theirs,
+            _ => false,
+        }
+    }
+}
+
+impl From<Value> for Datum {
+    fn from(value: Value) -> Self {
+        Self::json(value)
+    }
+}
+
+/// A live value that never leaves the process: written as null.
+#[derive(Clone)]
+pub struct Opaque<T>(pub T);
+
+impl<T> Serialize for Opaque<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}

@@ -1,0 +1,108 @@
+//! Gives the vertices of ordered rows their horizontal positions.
+//!
+//! Every row is moved, in turn, as near to its neighbours as order and width allow. The nearest arrangement under
+//! those limits is a monotone regression, solved by pooling vertices that would overlap.
+
+use super::rank::Rows;
+
+const SWEEPS: usize = 10;
+/// Who gives way: a line bends before a box moves, and a box without neighbours in sight may stand anywhere.
+const BOX: f64 = 4.0;
+const DUMMY: f64 = 1.0;
+const UNTIED: f64 = 0.001;
+
+/// How far a vertex reaches to the left and to the right of its position.
+#[derive(Clone, Copy, Default)]
+pub(in super::super) struct Reach {
+    pub(in super::super) left: f64,
+    pub(in super::super) right: f64,
+}
+
+/// The position of every vertex, with at least `gap` between two in one row.
+pub(in super::super) fn place(rows: &Rows, reach: &[Reach], gap: f64) -> Vec<f64> {
+    let mut x = vec![0.0; rows.rank.len()];
+    for row in &rows.rows {
+        for (vertex, offset) in row.iter().zip(offsets(row, reach, gap)) {
+            x[*vertex] = offset;
+        }
+    }
+    let [above, below] = rows.neighbours();
+    for sweep in 0..SWEEPS {
+        let down = 0..rows.rows.len();
+        let order: Vec<usize> = if sweep % 2 == 0 { down.collect() } else { down.rev().collect() };
+        for row in order.into_iter().map(|row| &rows.rows[row]) {
+            let near = if sweep % 2 == 0 { &above } else { &below };
+            let wish = |&vertex: &usize| match mean(&near[vertex], &x) {
+                Some(x) => (x, if vertex < rows.real { BOX } else { DUMMY }),
+                None => (x[vertex], UNTIED),
+            };
+            let wanted: Vec<(f64, f64)> = row.iter().map(wish).collect();
+            settle(row, &wanted, &offsets(row, reach, gap), &mut x);
+        }
+    }
+    x
+}
+
+fn mean(neighbours: &[usize], x: &[f64]) -> Option<f64> {
+    let sum: f64 = neighbours.iter().map(|&neighbour| x[neighbour]).sum();
+    (!neighbours.is_empty()).then(|| sum / neighbours.len() as f64)
+}
+
+/// Where the vertices of a row would stand if they were packed from zero.
+fn offsets(row: &[usize], reach: &[Reach], gap: f64) -> Vec<f64> {
+    let mut offset = 0.0;
+    let mut offsets = Vec::with_capacity(row.len());
+    for (position, &vertex) in row.iter().enumerate() {
+        if position > 0 {
+            offset += gap + reach[vertex].left;
+        }
+        offsets.push(offset);
+        offset += reach[vertex].right;
+    }
+    offsets
+}
+
+fn settle(row: &[usize], wanted: &[(f64, f64)], offsets: &[f64], x: &mut [f64]) {
+    let mut pools: Vec<Pool> = Vec::new();
+    for ((wanted, weight), offset) in wanted.iter().zip(offsets) {
+        let mut pool = Pool { sum: (wanted - offset) * weight, weight: *weight, members: 1 };
+        while let Some(last) = pools.pop_if(|last| last.shift() > pool.shift()) {
+            pool.sum += last.sum;
+            pool.weight += last.weight;
+            pool.members += last.members;
+        }
+        pools.push(pool);
+    }
+    let shifts = pools.iter().flat_map(|pool| std::iter::repeat_n(pool.shift(), pool.members));
+    for ((vertex, offset), shift) in row.iter().zip(offsets).zip(shifts) {
+        x[*vertex] = offset + shift;
+    }
+}
+
+/// Neighbours in a row that stand as close as they may, and so move together.
+struct Pool {
+    sum: f64,
+    weight: f64,
+    members: usize,
+}
+
+impl Pool {
+    fn shift(&self) -> f64 {
+        self.sum / self.weight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Arc, Rows};
+    use super::{Reach, place};
+
+    /// R-FWK-10: a parent stands over the middle of its children, and nothing overlaps.
+    #[test]
+    fn a_parent_stands_over_the_middle_of_its_children() {
+        let arcs = [(0, 1), (0, 2), (0, 3)].map(|(from, to)| Arc { from, to, label: 0.0 });
+        let rows = Rows::arrange(4, &arcs);
+        let x = place(&rows, &[Reach { left: 5.0, right: 5.0 }; 4], 2.0);
+        assert_eq!([x[1] - x[0], x[2] - x[0], x[3] - x[0]], [-12.0, 0.0, 12.0]);
+    }
+}

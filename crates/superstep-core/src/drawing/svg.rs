@@ -1,0 +1,266 @@
+//! Draws a graph as one self-contained SVG document.
+//!
+//! Only presentation attributes and `currentColor`, so it works inline under a strict content policy and in any
+//! theme; no script, no link, no font file. Sizes are in user units; text is monospaced because its width can then
+//! be known without a font.
+
+use std::fmt::Write;
+
+use super::label::{clip, columns, xml};
+use super::layout::{Arc, Body, Layout, Point, Route};
+use super::wiring::{Wired, Wiring};
+use super::{Drawing, EdgeKind, NodeKind};
+
+const NODE_COLUMNS: usize = 40;
+const LABEL_COLUMNS: usize = 32;
+/// The advance of one column of text at the two sizes used; monospaced fonts take 0.55 to 0.61 em.
+const NODE_COLUMN: f64 = 8.0;
+const LABEL_COLUMN: f64 = 6.8;
+const NODE_HEIGHT: f64 = 34.0;
+const DEFERRED_HEIGHT: f64 = 46.0;
+const TITLE_HEIGHT: f64 = 22.0;
+const JOIN: f64 = 12.0;
+const CORNER: f64 = 8.0;
+
+// `svg:root` matches only when the file stands alone: inside a page the colour of the page is inherited.
+const HEAD: &str = "<style>svg:root{color:#1f2328}@media(prefers-color-scheme:dark){svg:root{color:#e6edf3}}</style>\
+<defs><marker id=\"superstep-arrow\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"7\" markerHeight=\"7\" \
+orient=\"auto\"><path d=\"M0 1L10 5L0 9z\" fill=\"currentColor\" stroke=\"none\"/></marker></defs>";
+
+/// The drawing as an SVG document.
+pub(super) fn draw(drawing: &Drawing) -> String {
+    let wiring = Wiring::of(drawing);
+    let scene = Scene::of(&wiring);
+    let (width, height) = (number(scene.layout.width), number(scene.layout.height));
+    let mut page = Page(format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+         height=\"{height}\" role=\"graphics-document document\" font-family=\"ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" \
+         font-size=\"13\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.3\">\n<title>{}</title>\n{HEAD}\n",
+        xml(wiring.name)
+    ));
+    page.scene(&scene);
+    page.0.push_str("</svg>\n");
+    page.0
+}
+
+/// A wiring with a place for everything; inner graphs are placed first, since their box must fit them.
+struct Scene<'a> {
+    wiring: &'a Wiring<'a>,
+    inner: Vec<Option<Scene<'a>>>,
+    bodies: Vec<Body>,
+    lines: Vec<Line<'a>>,
+    layout: Layout,
+}
+
+struct Line<'a> {
+    arc: Arc,
+    kind: EdgeKind,
+    has_arrow: bool,
+    label: Option<&'a str>,
+}
+
+impl<'a> Scene<'a> {
+    fn of(wiring: &'a Wiring<'a>) -> Self {
+        let inner: Vec<Option<Scene<'a>>> = wiring.nodes.iter().map(|node| node.inner.as_ref().map(Self::of)).collect();
+        let mut bodies: Vec<Body> =
+            wiring.nodes.iter().zip(&inner).map(|(node, inner)| body(node, inner.as_ref())).collect();
+        bodies.extend(wiring.joins.iter().map(|_| Body { width: JOIN, height: JOIN }));
+        let lines = lines(wiring);
+        let arcs: Vec<Arc> = lines.iter().map(|line| line.arc).collect();
+        let layout = Layout::of(&bodies, &arcs);
+        Self { wiring, inner, bodies, lines, layout }
+    }
+}
+
+fn body(node: &Wired<'_>, inner: Option<&Scene<'_>>) -> Body {
+    let text = columns(&clip(node.id, NODE_COLUMNS)).max(3) as f64 * NODE_COLUMN + 24.0;
+    let height = if node.deferred { DEFERRED_HEIGHT } else { NODE_HEIGHT };
+    let text = if node.deferred { text.max(80.0) } else { text };
+    match inner {
+        Some(inner) => Body { width: inner.layout.width.max(text), height: inner.layout.height + height - 10.0 },
+        None => Body { width: text, height },
+    }
+}
+
+fn lines<'a>(wiring: &Wiring<'a>) -> Vec<Line<'a>> {
+    let line = |from, to, kind, label: Option<&'a str>| {
+        let width = label.map_or(0.0, |label| columns(&clip(label, LABEL_COLUMNS)) as f64 * LABEL_COLUMN);
+        Line { arc: Arc { from, to, label: width }, kind, has_arrow: true, label }
+    };
+    let mut lines: Vec<Line<'a>> =
+        wiring.links.iter().map(|link| line(link.from, link.to, link.kind, link.label)).collect();
+    for (position, join) in wiring.joins.iter().enumerate() {
+        let (circle, kind) = (wiring.nodes.len() + position, EdgeKind::Join { join: join.number });
+        for (source, label) in &join.sources {
+            lines.push(Line { has_arrow: false, ..line(*source, circle, kind, *label) });
+        }
+        lines.push(line(circle, join.target, kind, None));
+    }
+    lines
+}
+
+struct Page(String);
+
+impl Page {
+    fn add(&mut self, part: std::fmt::Arguments<'_>) {
+        self.0.write_fmt(part).expect("writing to a string cannot fail");
+    }
+
+    fn scene(&mut self, scene: &Scene<'_>) {
+        for (line, route) in scene.lines.iter().zip(&scene.layout.routes) {
+            self.line(line, route);
+        }
+        let count = scene.wiring.nodes.len();
+        for (position, node) in scene.wiring.nodes.iter().enumerate() {
+            self.node(node, scene.bodies[position], scene.layout.centres[position], scene.inner[position].as_ref());
+        }
+        for (join, centre) in scene.wiring.joins.iter().zip(&scene.layout.centres[count..]) {
+            let sources: Vec<&str> = join.sources.iter().map(|(source, _)| scene.wiring.nodes[*source].id).collect();
+            let (x, y) = (number(centre.x), number(centre.y));
+            self.add(format_args!(
+                "<circle cx=\"{x}\" cy=\"{y}\" r=\"{}\" fill=\"currentColor\"><title>waits for {}</title></circle>\n",
+                JOIN / 2.0,
+                xml(&sources.join(", "))
+            ));
+        }
+    }
+
+    fn line(&mut self, line: &Line<'_>, route: &Route) {
+        let dashes = match line.kind {
+            EdgeKind::Conditional => " stroke-dasharray=\"6 4\"",
+            EdgeKind::Goto => " stroke-dasharray=\"2 3\"",
+            EdgeKind::Plain | EdgeKind::Join { .. } => "",
+        };
+        let arrow = if line.has_arrow { " marker-end=\"url(#superstep-arrow)\"" } else { "" };
+        let path = if route.is_curved { curved(&route.points) } else { angular(&route.points) };
+        self.add(format_args!("<path d=\"{path}\"{dashes}{arrow}/>\n"));
+        if let Some(label) = line.label {
+            let anchor = if route.label_is_left { "end" } else { "start" };
+            let (x, y) = (number(route.label.x), number(route.label.y));
+            let full =
+                if clip(label, LABEL_COLUMNS) == clip(label, usize::MAX) { String::new() } else { titled(label) };
+            self.add(format_args!(
+                "<text x=\"{x}\" y=\"{y}\" dy=\".32em\" font-size=\"11\" text-anchor=\"{anchor}\" \
+                 fill=\"currentColor\" stroke=\"none\">{full}{}</text>\n",
+                xml(&clip(label, LABEL_COLUMNS))
+            ));
+        }
+    }
+
+    fn node(&mut self, node: &Wired<'_>, body: Body, centre: Point, inner: Option<&Scene<'_>>) {
+        let (left, top) = (centre.x - body.width / 2.0, centre.y - body.height / 2.0);
+        let radius = match node.kind {
+            NodeKind::Start | NodeKind::End => NODE_HEIGHT / 2.0,
+            NodeKind::Node | NodeKind::Subgraph => 6.0,
+        };
+        let (role, fill) =
+            if inner.is_some() { ("graphics-object group", ".03") } else { ("graphics-symbol img", ".08") };
+        let dashes = if node.deferred { " stroke-dasharray=\"9 3\"" } else { "" };
+        self.add(format_args!(
+            "<g role=\"{role}\"><title>{} ({})</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"{radius}\" \
+             fill=\"currentColor\" fill-opacity=\"{fill}\"{dashes}/>\n",
+            xml(node.id),
+            describe(node),
+            number(left),
+            number(top),
+            number(body.width),
+            number(body.height),
+        ));
+        let middle = if inner.is_some() {
+            top + TITLE_HEIGHT / 2.0 + 3.0
+        } else if node.deferred {
+            centre.y - 7.0
+        } else {
+            centre.y
+        };
+        self.text(centre.x, middle, 13, &clip(node.id, NODE_COLUMNS));
+        if node.deferred {
+            self.text(centre.x, middle + 15.0, 10, "deferred");
+        }
+        if let Some(inner) = inner {
+            let x = centre.x - inner.layout.width / 2.0;
+            let y = top + body.height - inner.layout.height;
+            self.add(format_args!("<g transform=\"translate({} {})\">\n", number(x), number(y)));
+            self.scene(inner);
+            self.add(format_args!("</g>\n"));
+        }
+        self.add(format_args!("</g>\n"));
+    }
+
+    fn text(&mut self, x: f64, y: f64, size: u8, text: &str) {
+        self.add(format_args!(
+            "<text x=\"{}\" y=\"{}\" dy=\".32em\" font-size=\"{size}\" text-anchor=\"middle\" \
+             fill=\"currentColor\" stroke=\"none\">{}</text>\n",
+            number(x),
+            number(y),
+            xml(text)
+        ));
+    }
+}
+
+fn titled(text: &str) -> String {
+    format!("<title>{}</title>", xml(text))
+}
+
+fn describe(node: &Wired<'_>) -> &'static str {
+    match (node.kind, node.deferred) {
+        (NodeKind::Start, _) => "start",
+        (NodeKind::End, _) => "end",
+        (NodeKind::Node, false) => "node",
+        (NodeKind::Node, true) => "node, deferred",
+        (NodeKind::Subgraph, false) => "subgraph",
+        (NodeKind::Subgraph, true) => "subgraph, deferred",
+    }
+}
+
+/// A coordinate with one decimal, none where it is zero.
+fn number(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// Straight where the line runs down, a soft S where it changes sides.
+fn curved(points: &[Point]) -> String {
+    let mut path = String::new();
+    for (position, point) in points.iter().enumerate() {
+        let (x, y) = (number(point.x), number(point.y));
+        let before = position.checked_sub(1).map(|before| points[before]);
+        path += &match before {
+            None => format!("M{x} {y}"),
+            Some(before) if before == *point => String::new(),
+            Some(before) if (before.x - point.x).abs() < 0.05 => format!("V{y}"),
+            Some(before) => {
+                let middle = number(f64::midpoint(before.y, point.y));
+                format!("C{} {middle} {x} {middle} {x} {y}", number(before.x))
+            }
+        };
+    }
+    path
+}
+
+/// Right angles with rounded corners.
+fn angular(points: &[Point]) -> String {
+    let mut path = String::new();
+    for (position, point) in points.iter().enumerate() {
+        let (x, y) = (number(point.x), number(point.y));
+        path += &match (position, points.get(position + 1)) {
+            (0, _) => format!("M{x} {y}"),
+            (_, None) => format!("L{x} {y}"),
+            (_, Some(after)) => {
+                let [start, end] = [points[position - 1], *after].map(|other| toward(*point, other));
+                format!("L{} {}Q{x} {y} {} {}", number(start.x), number(start.y), number(end.x), number(end.y))
+            }
+        };
+    }
+    path
+}
+
+fn toward(corner: Point, other: Point) -> Point {
+    let (dx, dy) = (other.x - corner.x, other.y - corner.y);
+    let length = dx.hypot(dy);
+    let share = if length > 0.0 { (CORNER / length).min(0.5) } else { 0.0 };
+    Point { x: corner.x + dx * share, y: corner.y + dy * share }
+}
+
+#[cfg(test)]
+mod tests;

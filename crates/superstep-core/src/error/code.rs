@@ -1,0 +1,207 @@
+//! The table of error codes: name, HTTP status, exit code, who has to act.
+//!
+//! A number is never reused. `Internal` has no number of its own in the table of the specification: it
+//! is our bug, not a condition a user can meet in a correct build.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Kind;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $http:literal, $exit:literal;)*) => {
+        /// What kind of failure, as a stable code.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub enum Code { $($(#[$doc])* $name,)* }
+
+        impl Code {
+            /// Every code, in the order of their numbers.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The number; 0 is our own bug.
+            #[must_use]
+            pub const fn number(self) -> u16 {
+                match self { $(Self::$name => $number,)* }
+            }
+
+            /// The name in the table of codes.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            const fn statuses(self) -> (u16, u8) {
+                match self { $(Self::$name => ($http, $exit),)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A broken invariant of ours.
+    Internal = 0, 500, 70;
+    /// The graph cannot be compiled, or does not fit what is stored.
+    InvalidGraph = 1, 500, 65;
+    /// The input was refused before anything ran.
+    InputInvalid = 2, 422, 65;
+    /// A required output field is absent at the end.
+    OutputInvalid = 3, 500, 70;
+    /// A node wrote a field the schema does not have, or read or wrote one it did not declare.
+    UnknownField = 4, 500, 70;
+    /// A value has another type than its field.
+    TypeMismatch = 5, 500, 70;
+    /// A reducer refused an update.
+    ReducerFailed = 6, 500, 70;
+    /// Two tasks of one superstep wrote a field that keeps one value.
+    ConcurrentUpdate = 7, 500, 70;
+    /// A field that is set once got another value.
+    SetOnceViolation = 8, 409, 65;
+    /// A route, a goto or a send leads nowhere.
+    InvalidRoute = 9, 500, 70;
+    /// The run used up its supersteps.
+    RecursionLimit = 10, 500, 75;
+    /// A node returned an error or panicked.
+    NodeFailed = 11, 500, 70;
+    /// A node, a superstep or a run took too long.
+    Timeout = 12, 504, 75;
+    /// The run was cancelled.
+    Cancelled = 13, 499, 130;
+    /// The call needs a store and there is none.
+    NoCheckpointer = 14, 409, 64;
+    /// No such thread or checkpoint.
+    NotFound = 15, 404, 66;
+    /// A stored checkpoint is damaged.
+    CheckpointCorrupt = 16, 500, 74;
+    /// A stored checkpoint is of a newer version than this program knows.
+    CheckpointTooNew = 17, 409, 74;
+    /// Another run moves this thread.
+    ThreadBusy = 18, 409, 75;
+    /// The answer fits no open question, or not its schema.
+    InvalidResume = 19, 422, 65;
+    /// The graph needs a context and got none.
+    MissingContext = 20, 500, 78;
+    /// A tool failed and its failure was to be passed on.
+    ToolFailed = 21, 502, 69;
+    /// A model provider refused the key.
+    ModelAuth = 22, 401, 77;
+    /// A model provider asks to wait.
+    ModelRateLimited = 23, 429, 75;
+    /// A model provider cannot be reached.
+    ModelUnavailable = 24, 503, 69;
+    /// A model answered with something unusable.
+    ModelBadAnswer = 25, 502, 76;
+    /// A policy forbids it.
+    PolicyRefused = 26, 403, 77;
+    /// A setting is wrong.
+    ConfigInvalid = 27, 500, 78;
+    /// One of our own limits was reached.
+    TooLarge = 28, 413, 75;
+    /// The store cannot be reached or cannot write.
+    StoreUnavailable = 29, 503, 74;
+}
+
+impl Code {
+    /// The page of the book about this code.
+    #[must_use]
+    pub fn page(self) -> String {
+        format!("errors/{self}.html")
+    }
+
+    /// Whether trying again may help when nothing more is known.
+    #[must_use]
+    pub const fn is_retryable(self) -> bool {
+        matches!(
+            self,
+            Self::Timeout | Self::ThreadBusy | Self::ModelRateLimited | Self::ModelUnavailable | Self::StoreUnavailable
+        )
+    }
+
+    pub(super) const fn kind(self, in_node: bool, retry: bool) -> Kind {
+        match self {
+            Self::Internal => Kind::Internal,
+            Self::InputInvalid
+            | Self::InvalidResume
+            | Self::NotFound
+            | Self::NoCheckpointer
+            | Self::SetOnceViolation => Kind::Input,
+            Self::MissingContext | Self::ConfigInvalid | Self::TooLarge | Self::PolicyRefused => Kind::Input,
+            Self::TypeMismatch if !in_node => Kind::Input,
+            Self::Timeout | Self::Cancelled | Self::CheckpointCorrupt | Self::CheckpointTooNew | Self::ThreadBusy => {
+                Kind::Outside { retry }
+            }
+            Self::ToolFailed | Self::ModelAuth | Self::ModelRateLimited | Self::ModelUnavailable => {
+                Kind::Outside { retry }
+            }
+            Self::ModelBadAnswer | Self::StoreUnavailable | Self::NodeFailed => Kind::Outside { retry },
+            _ => Kind::Graph,
+        }
+    }
+
+    pub(super) const fn http_status(self, in_node: bool) -> u16 {
+        match self {
+            Self::TypeMismatch if !in_node => 422,
+            _ => self.statuses().0,
+        }
+    }
+
+    pub(super) const fn exit_code(self, in_node: bool) -> u8 {
+        match self {
+            Self::TypeMismatch if !in_node => 65,
+            _ => self.statuses().1,
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SS-{:03}", self.number())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-FWK-93: the table of codes, with HTTP status and exit code.
+    #[test]
+    fn the_table_is_the_one_of_the_specification() {
+        let rows: Vec<String> = Code::ALL
+            .iter()
+            .skip(1)
+            .map(|code| format!("{code} {} {} {}", code.name(), code.http_status(true), code.exit_code(true)))
+            .collect();
+        insta::assert_snapshot!(rows.join("\n"), @r"
+        SS-001 InvalidGraph 500 65
+        SS-002 InputInvalid 422 65
+        SS-003 OutputInvalid 500 70
+        SS-004 UnknownField 500 70
+        SS-005 TypeMismatch 500 70
+        SS-006 ReducerFailed 500 70
+        SS-007 ConcurrentUpdate 500 70
+        SS-008 SetOnceViolation 409 65
+        SS-009 InvalidRoute 500 70
+        SS-010 RecursionLimit 500 75
+        SS-011 NodeFailed 500 70
+        SS-012 Timeout 504 75
+        SS-013 Cancelled 499 130
+        SS-014 NoCheckpointer 409 64
+        SS-015 NotFound 404 66
+        SS-016 CheckpointCorrupt 500 74
+        SS-017 CheckpointTooNew 409 74
+        SS-018 ThreadBusy 409 75
+        SS-019 InvalidResume 422 65
+        SS-020 MissingContext 500 78
+        SS-021 ToolFailed 502 69
+        SS-022 ModelAuth 401 77
+        SS-023 ModelRateLimited 429 75
+        SS-024 ModelUnavailable 503 69
+        SS-025 ModelBadAnswer 502 76
+        SS-026 PolicyRefused 403 77
+        SS-027 ConfigInvalid 500 78
+        SS-028 TooLarge 413 75
+        SS-029 StoreUnavailable 503 74
+        ");
+    }
+}

@@ -1,0 +1,202 @@
+//! Names of things: dense ids inside a process, stable ids in stores and on the wire.
+//!
+//! Nothing here reads a clock or randomness: fresh ids come from the rim through [`IdSource`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The name of a thread: the history of one conversation or job.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ThreadId(Arc<str>);
+
+impl ThreadId {
+    /// The longest id that is taken, in bytes.
+    pub const LONGEST: usize = 128;
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// True when the id is of the form every store takes: 1 to 128 of `A-Z a-z 0-9 _ . : -`.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        (1..=Self::LONGEST).contains(&self.0.len())
+            && self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte))
+    }
+}
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for ThreadId {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<String> for ThreadId {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&ThreadId> for ThreadId {
+    fn from(id: &ThreadId) -> Self {
+        id.clone()
+    }
+}
+
+macro_rules! whole_numbers_are_thread_ids {
+    ($($number:ty),*) => {$(
+        impl From<$number> for ThreadId {
+            fn from(number: $number) -> Self { Self(number.to_string().into()) }
+        }
+    )*};
+}
+whole_numbers_are_thread_ids!(u32, u64, i32, i64, usize);
+
+macro_rules! stable_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u128);
+
+        impl $name {
+            /// The id with these bits.
+            #[must_use]
+            pub const fn from_bits(bits: u128) -> Self { Self(bits) }
+            /// The bits of the id.
+            #[must_use]
+            pub const fn bits(self) -> u128 { self.0 }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let hex = self.0;
+                write!(f, "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+                    hex >> 96, (hex >> 80) & 0xffff, (hex >> 64) & 0xffff, (hex >> 48) & 0xffff, hex & 0xffff_ffff_ffff)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { write!(f, concat!(stringify!($name), "({})"), self) }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = crate::fault::Fault;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let digits: String = text.chars().filter(|c| *c != '-').collect();
+                if digits.len() != 32 {
+                    return Err(crate::fault::Fault::new(format!("`{text}` is not an id: expected 32 hexadecimal digits")));
+                }
+                u128::from_str_radix(&digits, 16).map(Self).map_err(|_| {
+                    crate::fault::Fault::new(format!("`{text}` is not an id: expected hexadecimal digits"))
+                })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> { serializer.collect_str(self) }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+stable_id! {
+    /// One saved state of a thread. Its text sorts by time of making within one process.
+    CheckpointId
+}
+stable_id! {
+    /// One call on a thread.
+    RunId
+}
+stable_id! {
+    /// One execution of one node in one superstep; the same on every attempt, also after a crash.
+    ///
+    /// Handed to nodes as the idempotency key for what they do outside.
+    TaskId
+}
+stable_id! {
+    /// One question to a person; stable until it is answered.
+    InterruptId
+}
+
+/// A node of a compiled graph, as a dense number. Names are for stores and people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The number as an index into tables of nodes.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A field of a schema, as a dense number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FieldId(pub u32);
+
+impl FieldId {
+    /// The number as an index into tables of fields.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where fresh ids come from: the rim gives a real source, tests a counting one.
+pub trait IdSource: Send + Sync {
+    /// A fresh id whose text sorts after the ones given before by this source.
+    fn next_id(&self, unix_micros: i64) -> u128;
+}
+
+/// Hashes parts into a stable id, with lengths between them so that parts cannot run together.
+#[must_use]
+pub fn derive(parts: &[&[u8]]) -> u128 {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.digest128()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_read_back_from_their_text() {
+        let id = CheckpointId::from_bits(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
+        assert_eq!(id.to_string(), "01234567-89ab-cdef-0011-223344556677");
+        assert_eq!(id.to_string().parse::<CheckpointId>().unwrap(), id);
+        assert!("nonsense".parse::<CheckpointId>().is_err());
+    }
+
+    #[test]
+    fn parts_do_not_run_together() {
+        assert_ne!(derive(&[b"ab", b"c"]), derive(&[b"a", b"bc"]));
+    }
+
+    #[test]
+    fn thread_ids_of_numbers_and_text_are_one() {
+        assert_eq!(ThreadId::from(7), ThreadId::from("7"));
+        assert!(ThreadId::from("a.b:c-d_1").is_valid());
+        assert!(!ThreadId::from("../etc").is_valid());
+        assert!(!ThreadId::from("").is_valid());
+    }
+}

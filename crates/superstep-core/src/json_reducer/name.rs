@@ -1,0 +1,236 @@
+//! The names of the reducers and their data form (R-GRA-12).
+//!
+//! Never guesses: an unknown name, a missing argument and a superfluous one are errors that say what is known.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::JsonReducer;
+use crate::fault::Fault;
+use crate::suggest::known_names;
+use crate::types::{brief, excerpt, explain, kind};
+
+/// Every reducer a schema can name, also `add_messages`, which folds messages and not plain values.
+pub const REDUCER_NAMES: [&str; 14] = [
+    "add",
+    "append",
+    "merge",
+    "deep_merge",
+    "replace",
+    "max",
+    "min",
+    "keep_last",
+    "set_union",
+    "set_once",
+    "one_of",
+    "merge_by",
+    "capped",
+    "add_messages",
+];
+
+impl JsonReducer {
+    /// Reads a name, with its argument after a colon: `add`, `keep_last:10`, `merge_by:id`, `one_of:["a", "b"]`.
+    ///
+    /// # Errors
+    /// When the name is unknown (the advice lists the known ones, the nearest first), or its argument is missing, not
+    /// of the right kind, or not wanted. `add_messages` is an error here, it is for the caller to recognise.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        match text.split_once(':') {
+            None => build(text, None),
+            Some((name @ "merge_by", key)) => build(name, Some(&Value::from(key))),
+            Some((name, argument)) => {
+                let argument = serde_json::from_str(argument).unwrap_or_else(|_| Value::from(argument));
+                build(name, Some(&argument))
+            }
+        }
+    }
+
+    /// Reads the data form: a string as for [`JsonReducer::parse`], or `{"one_of": ["a", "b"]}`, `{"keep_last": 10}`.
+    ///
+    /// # Errors
+    /// As for [`JsonReducer::parse`], and when the value is neither a string nor an object with one key.
+    pub fn from_data(form: &Value) -> Result<Self, Fault> {
+        let entry = form.as_object().filter(|map| map.len() == 1).and_then(|map| map.iter().next());
+        match (form, entry) {
+            (Value::String(text), _) => JsonReducer::parse(text),
+            (_, Some((name, argument))) => build(name, Some(argument)),
+            (other, None) => {
+                let fault = Fault::new(format!("expected the name of a reducer, found {}", kind(other)));
+                Err(fault.help("a reducer is a name such as `\"add\"` or `\"keep_last:10\"`, or `{\"one_of\": [..]}`"))
+            }
+        }
+    }
+
+    /// The name with its argument, which [`JsonReducer::parse`] reads back: `add`, `keep_last:10`.
+    pub fn name(&self) -> String {
+        match self {
+            JsonReducer::Add => "add".into(),
+            JsonReducer::Append => "append".into(),
+            JsonReducer::Merge => "merge".into(),
+            JsonReducer::DeepMerge => "deep_merge".into(),
+            JsonReducer::Replace => "replace".into(),
+            JsonReducer::Max => "max".into(),
+            JsonReducer::Min => "min".into(),
+            JsonReducer::KeepLast(limit) => format!("keep_last:{limit}"),
+            JsonReducer::SetUnion => "set_union".into(),
+            JsonReducer::SetOnce => "set_once".into(),
+            JsonReducer::OneOf(values) => format!("one_of:{}", json!(values)),
+            JsonReducer::MergeBy(key) => format!("merge_by:{key}"),
+            JsonReducer::Capped(limit) => format!("capped:{limit}"),
+        }
+    }
+}
+
+fn build(name: &str, argument: Option<&Value>) -> Result<JsonReducer, Fault> {
+    let plain = match name {
+        "keep_last" => return count(name, argument).map(JsonReducer::KeepLast),
+        "capped" => return count(name, argument).map(JsonReducer::Capped),
+        "merge_by" => return key(argument).map(JsonReducer::MergeBy),
+        "one_of" => return values(argument).map(JsonReducer::OneOf),
+        "add" => JsonReducer::Add,
+        "append" => JsonReducer::Append,
+        "merge" => JsonReducer::Merge,
+        "deep_merge" => JsonReducer::DeepMerge,
+        "replace" => JsonReducer::Replace,
+        "max" => JsonReducer::Max,
+        "min" => JsonReducer::Min,
+        "set_union" => JsonReducer::SetUnion,
+        "set_once" => JsonReducer::SetOnce,
+        "add_messages" => {
+            let fault = Fault::new("the reducer `add_messages` folds messages, not plain values");
+            return Err(fault.help("give the field the type `messages`"));
+        }
+        unknown => return Err(unknown_name(unknown)),
+    };
+    match argument {
+        None => Ok(plain),
+        Some(_) => Err(Fault::new(format!("the reducer `{name}` takes no argument"))),
+    }
+}
+
+fn unknown_name(name: &str) -> Fault {
+    Fault::new(format!("unknown reducer `{}`", excerpt(name))).help(known_names(name, &REDUCER_NAMES))
+}
+
+fn count(name: &str, argument: Option<&Value>) -> Result<usize, Fault> {
+    let count = argument.and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
+    count.ok_or_else(|| needs(name, "a number of items", argument).help(format!("write it like `{name}:10`")))
+}
+
+fn key(argument: Option<&Value>) -> Result<String, Fault> {
+    let key = argument.and_then(Value::as_str).filter(|key| !key.is_empty());
+    let refuse = || needs("merge_by", "the name of a key", argument).help("write it like `merge_by:id`");
+    key.map(str::to_string).ok_or_else(refuse)
+}
+
+fn values(argument: Option<&Value>) -> Result<Vec<Value>, Fault> {
+    let values = argument.and_then(Value::as_array).filter(|values| !values.is_empty());
+    let refuse = || needs("one_of", "a list of values", argument).help("write it like `{\"one_of\": [\"a\", \"b\"]}`");
+    values.cloned().ok_or_else(refuse)
+}
+
+fn needs(name: &str, what: &str, argument: Option<&Value>) -> Fault {
+    let found = argument.map_or_else(|| "nothing".to_string(), brief);
+    Fault::new(format!("the reducer `{name}` needs {what}, found {found}"))
+}
+
+impl Serialize for JsonReducer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            JsonReducer::OneOf(values) => json!({ "one_of": values }).serialize(serializer),
+            named => named.name().serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for JsonReducer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        JsonReducer::from_data(&Value::deserialize(deserializer)?).map_err(explain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-GRA-12: built-in reducers are named by string, in the form `fields()` shows (R-GRA-13).
+    #[test]
+    fn every_reducer_is_read_back_from_its_name_and_its_data() {
+        let rows = [
+            (json!("add"), JsonReducer::Add, "add"),
+            (json!("append"), JsonReducer::Append, "append"),
+            (json!("merge"), JsonReducer::Merge, "merge"),
+            (json!("deep_merge"), JsonReducer::DeepMerge, "deep_merge"),
+            (json!("replace"), JsonReducer::Replace, "replace"),
+            (json!("max"), JsonReducer::Max, "max"),
+            (json!("min"), JsonReducer::Min, "min"),
+            (json!("keep_last:10"), JsonReducer::KeepLast(10), "keep_last:10"),
+            (json!("set_union"), JsonReducer::SetUnion, "set_union"),
+            (json!("set_once"), JsonReducer::SetOnce, "set_once"),
+            (json!({ "one_of": ["a", 1] }), JsonReducer::OneOf(vec![json!("a"), json!(1)]), r#"one_of:["a",1]"#),
+            (json!("merge_by:id"), JsonReducer::MergeBy("id".into()), "merge_by:id"),
+            (json!("merge_by:10"), JsonReducer::MergeBy("10".into()), "merge_by:10"),
+            (json!("merge_by:a:b"), JsonReducer::MergeBy("a:b".into()), "merge_by:a:b"),
+            (json!("capped:0"), JsonReducer::Capped(0), "capped:0"),
+        ];
+        for (data, reducer, name) in rows {
+            assert_eq!(JsonReducer::from_data(&data), Ok(reducer.clone()));
+            assert_eq!(JsonReducer::parse(name), Ok(reducer.clone()));
+            assert_eq!(reducer.name(), name);
+            assert_eq!(serde_json::to_value(&reducer).expect("data"), data);
+            assert_eq!(serde_json::from_value::<JsonReducer>(data).expect("a reducer"), reducer);
+        }
+        let rows = [
+            (json!({ "keep_last": 10 }), JsonReducer::KeepLast(10)),
+            (json!({ "merge_by": "id" }), JsonReducer::MergeBy("id".into())),
+            (json!({ "capped": 5 }), JsonReducer::Capped(5)),
+        ];
+        for (data, reducer) in rows {
+            assert_eq!(JsonReducer::from_data(&data), Ok(reducer));
+        }
+    }
+
+    /// R-GRA-12: an unknown name is an error that lists the known ones, the nearest first.
+    #[test]
+    fn an_unknown_reducer_is_refused_with_the_known_ones() {
+        let rows = [("ADD", "add"), ("keeplast:3", "keep_last"), ("apend", "append"), ("addmessages", "add_messages")];
+        for (text, nearest) in rows {
+            let fault = JsonReducer::parse(text).expect_err("refused");
+            let name = text.split(':').next().expect("a name");
+            assert_eq!(fault.message, format!("unknown reducer `{name}`"));
+            let help = fault.help.expect("advice");
+            assert!(help.starts_with(&format!("did you mean `{nearest}`? known: `{nearest}`, ")), "{help}");
+            assert!(REDUCER_NAMES.iter().all(|known| help.contains(&format!("`{known}`"))), "{help}");
+        }
+        let error = serde_json::from_value::<JsonReducer>(json!("apend")).expect_err("refused").to_string();
+        assert!(error.starts_with("unknown reducer `apend`; did you mean `append`?"), "{error}");
+    }
+
+    /// R-GRA-12: an argument that is missing, wrong or not wanted is refused.
+    #[test]
+    fn arguments_are_checked() {
+        let rows = [
+            (json!("keep_last"), "the reducer `keep_last` needs a number of items, found nothing"),
+            (json!("keep_last:"), "the reducer `keep_last` needs a number of items, found \"\""),
+            (json!("keep_last:ten"), "the reducer `keep_last` needs a number of items, found \"ten\""),
+            (json!("keep_last:-1"), "the reducer `keep_last` needs a number of items, found -1"),
+            (json!({ "capped": 1.5 }), "the reducer `capped` needs a number of items, found 1.5"),
+            (json!("merge_by"), "the reducer `merge_by` needs the name of a key, found nothing"),
+            (json!("merge_by:"), "the reducer `merge_by` needs the name of a key, found \"\""),
+            (json!("one_of"), "the reducer `one_of` needs a list of values, found nothing"),
+            (json!({ "one_of": [] }), "the reducer `one_of` needs a list of values, found array of 0"),
+            (json!("add:3"), "the reducer `add` takes no argument"),
+            (json!({ "replace": null }), "the reducer `replace` takes no argument"),
+            (json!("add_messages"), "the reducer `add_messages` folds messages, not plain values"),
+            (json!(3), "expected the name of a reducer, found integer"),
+            (json!({}), "expected the name of a reducer, found object"),
+        ];
+        for (data, message) in rows {
+            assert_eq!(
+                JsonReducer::from_data(&data).map_err(|fault| fault.message),
+                Err(message.to_string()),
+                "{data}"
+            );
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! A run without I/O: it says what to run, what to save and when to stop; the rim does it.
+//!
+//! Nothing awaits here and nothing is read from the world but through [`World`]. The rim calls
+//! [`Machine::step`] until it says stop, and reports back with [`Machine::finished`] and
+//! [`Machine::saved`]. Folding is in `apply`, succession in `advance`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use smallvec::SmallVec;
+
+use crate::advance::{Due, Leads, Position};
+use crate::apply::{Applied, FieldSet};
+use crate::checkpoint::{Namespace, Pending, Question};
+use crate::command::Output;
+use crate::datum::Datum;
+use crate::error::{Code, Error, Partial};
+use crate::field::AnyState;
+use crate::graph::{BranchPolicy, Topology};
+use crate::id::{CheckpointId, InterruptId, NodeId, RunId, TaskId, ThreadId, derive};
+use crate::port::{Commit, Lease, StateRef};
+use crate::update::Update;
+
+mod begin;
+mod event;
+mod finish;
+mod limits;
+mod save;
+mod settle;
+mod store;
+
+pub use begin::{Answers, Resume};
+pub use event::Event;
+pub use limits::{Breakpoints, OnLimit};
+pub(crate) use store::read_state;
+
+/// What the machine takes from the world: time and fresh ids.
+pub trait World: Send + Sync {
+    /// Now, in microseconds since 1970.
+    fn now(&self) -> i64;
+    /// A fresh id whose text sorts after those given before.
+    fn fresh(&self) -> u128;
+}
+
+/// What a run is told at its start.
+#[derive(Clone)]
+pub struct Config {
+    /// The run.
+    pub run: RunId,
+    /// The thread, where there is one.
+    pub thread: Option<ThreadId>,
+    /// The path of the graph.
+    pub namespace: Namespace,
+    /// The right to save; without it nothing is saved.
+    pub lease: Option<Lease>,
+    /// How many supersteps may run.
+    pub limit: u32,
+    /// What happens when they are used up.
+    pub on_limit: OnLimit,
+    /// Where to stop before a node.
+    pub before: Breakpoints,
+    /// Where to stop after a node.
+    pub after: Breakpoints,
+    /// What the failure of one task means for the others.
+    pub failures: BranchPolicy,
+    /// A second value for a `set_once` field is an error.
+    pub strict_set_once: bool,
+    /// Whether anybody watches: without it no events are made.
+    pub observe: bool,
+    /// What the caller says about the run.
+    pub metadata: Arc<BTreeMap<String, Value>>,
+    /// The task of the graph around, for a graph inside another.
+    pub outer_task: Option<TaskId>,
+    /// Time and ids.
+    pub world: Arc<dyn World>,
+}
+
+/// What the rim is to do next.
+pub enum Step {
+    /// Start these tasks.
+    Run(SmallVec<[Task; 1]>),
+    /// Wait until a task ends, then report it.
+    Wait,
+    /// Stop these tasks, by index: their results no longer matter.
+    Cancel(Vec<usize>),
+    /// Make this durable, then call [`Machine::saved`].
+    Save(Box<Commit>),
+    /// The run is over.
+    Stop(Box<Outcome>),
+}
+
+/// One execution of one node in one superstep, for the rim to run.
+#[derive(Clone)]
+pub struct Task {
+    /// Its place in the superstep; names it in reports.
+    pub index: usize,
+    /// The node.
+    pub node: NodeId,
+    /// The state it sees.
+    pub view: Arc<AnyState>,
+    /// What it is given in place of the state.
+    pub payload: Option<Datum>,
+    /// How long it may take, in place of the node's own limit.
+    pub timeout: Option<Duration>,
+    /// What its id is made of.
+    pub key: TaskKey,
+    /// The superstep.
+    pub step: i64,
+    /// How many supersteps may still run, this one included.
+    pub remaining: u32,
+    /// Answers to questions it has asked.
+    pub answers: Arc<Answers>,
+    /// Results it has recorded.
+    pub records: Arc<BTreeMap<String, Datum>>,
+    /// The checkpoint it works on.
+    pub checkpoint: Option<CheckpointId>,
+}
+
+/// What the id of a task is made of; hashed only when somebody asks.
+#[derive(Clone)]
+pub struct TaskKey {
+    origin: u128,
+    namespace: Namespace,
+    step: i64,
+    node: Arc<str>,
+    fan_out: u32,
+}
+
+impl TaskKey {
+    /// The id: the same on every attempt, also after a crash.
+    #[must_use]
+    pub fn id(&self) -> TaskId {
+        TaskId::from_bits(derive(&[
+            &self.origin.to_le_bytes(),
+            self.namespace.as_str().as_bytes(),
+            &self.step.to_le_bytes(),
+            self.node.as_bytes(),
+            &self.fan_out.to_le_bytes(),
+        ]))
+    }
+
+    /// The id of a question the task asks, by its place among its questions.
+    #[must_use]
+    pub fn question(&self, ordinal: u32) -> InterruptId {
+        InterruptId::from_bits(derive(&[&self.id().bits().to_le_bytes(), b"question", &ordinal.to_le_bytes()]))
+    }
+}
+
+/// How a task ended.
+pub enum TaskEnd {
+    /// Well.
+    Done(Output),
+    /// Well, with the result of an earlier equal call.
+    Cached(Output),
+    /// It asks; the run stops for answers once the other tasks have ended.
+    Asked(Vec<Question>),
+    /// Badly.
+    Failed(Error),
+    /// It was stopped.
+    Cancelled,
+}
+
+/// How a run ended.
+pub struct Outcome {
+    /// The state after the last whole superstep.
+    pub state: Arc<AnyState>,
+    /// How.
+    pub end: End,
+    /// The newest checkpoint.
+    pub checkpoint: Option<CheckpointId>,
+    /// The step it is of.
+    pub step: i64,
+    /// The nodes that are due.
+    pub next: Vec<Arc<str>>,
+    /// How many supersteps ran.
+    pub supersteps: u64,
+    /// What was let pass but should be known.
+    pub warnings: Vec<String>,
+}
+
+/// How a run ended.
+pub enum End {
+    /// Nothing is due.
+    Finished,
+    /// It waits for answers.
+    Interrupted(Vec<Question>),
+    /// It stopped at a breakpoint, before or after these nodes.
+    Paused(Vec<Arc<str>>),
+    /// It stopped at a step boundary because it was asked to.
+    Drained,
+    /// It used up its supersteps and was told to return what there is.
+    Truncated,
+    /// It hands a command to a graph around it.
+    Outward(Box<crate::command::Outward>),
+    /// It failed.
+    Failed(Error),
+}
+
+enum Phase {
+    Plan,
+    Running,
+    Ended(Box<End>),
+    Over,
+}
+
+enum Status {
+    Ready,
+    Running,
+    Done { resolved: Box<Resolved>, kept: bool },
+    Skipped { kept: bool },
+    Asked(Vec<Question>),
+    Failed(Error),
+    Cancelled,
+}
+
+struct Slot {
+    due: Due,
+    status: Status,
+    records: Arc<BTreeMap<String, Datum>>,
+}
+
+/// A task's output held against schema and drawing.
+#[derive(Default)]
+struct Resolved {
+    update: Update,
+    leads: Leads,
+    outward: Option<Box<crate::command::Outward>>,
+    cached: bool,
+}
+
+/// A run without I/O.
+pub struct Machine {
+    graph: Arc<Topology>,
+    config: Config,
+    state: Arc<AnyState>,
+    written: FieldSet,
+    position: Position,
+    slots: SmallVec<[Slot; 1]>,
+    folded: Option<Applied>,
+    phase: Phase,
+    head: Option<CheckpointId>,
+    outbox: Vec<Box<Commit>>,
+    events: Vec<Event>,
+    unsaved_events: Vec<Event>,
+    answers: Arc<Answers>,
+    supersteps: u64,
+    recent: Vec<NodeId>,
+    warnings: Vec<String>,
+    skip_breakpoint: bool,
+    drain: bool,
+    cancel: SmallVec<[usize; 1]>,
+    pending: Vec<Pending>,
+}
+
+impl Machine {
+    /// What to do next.
+    pub fn step(&mut self) -> Step {
+        if !self.outbox.is_empty() {
+            return Step::Save(self.outbox.remove(0));
+        }
+        if !self.cancel.is_empty() {
+            return Step::Cancel(self.cancel.drain(..).collect());
+        }
+        loop {
+            match &mut self.phase {
+                Phase::Plan => self.plan(),
+                Phase::Running => {
+                    let ready = self.start_ready();
+                    if !ready.is_empty() {
+                        return Step::Run(ready);
+                    }
+                    if self.slots.iter().any(|slot| matches!(slot.status, Status::Running)) {
+                        return Step::Wait;
+                    }
+                    self.settle();
+                }
+                Phase::Ended(_) => return self.stop(),
+                Phase::Over => return Step::Wait,
+            }
+            if !self.outbox.is_empty() {
+                return Step::Save(self.outbox.remove(0));
+            }
+        }
+    }
+
+    /// The last [`Step::Save`] is durable: what it speaks of may be told.
+    pub fn saved(&mut self) {
+        self.events.append(&mut self.unsaved_events);
+    }
+
+    /// Events made since the last call, in order.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Asks the run to stop at the next step boundary.
+    pub fn drain(&mut self) {
+        self.drain = true;
+    }
+
+    /// The compiled graph.
+    #[must_use]
+    pub fn graph(&self) -> &Arc<Topology> {
+        &self.graph
+    }
+
+    /// The state after the last whole superstep.
+    #[must_use]
+    pub fn state(&self) -> StateRef {
+        StateRef { schema: self.graph.schema.clone(), state: self.state.clone() }
+    }
+
+    /// Turns a failure outside the machine into the error of this run, with what there is of it.
+    #[must_use]
+    pub fn failure(&self, error: Error) -> Error {
+        error.on_thread(self.config.thread.as_ref()).at_step(self.position.step).with_partial(self.partial())
+    }
+
+    fn partial(&self) -> Partial {
+        Partial {
+            state: self.state.clone(),
+            next: self.next_names().iter().map(ToString::to_string).collect(),
+            recent: self.recent.iter().map(|id| self.graph.node(*id).name.to_string()).collect(),
+            checkpoint: self.head,
+        }
+    }
+
+    fn next_names(&self) -> Vec<Arc<str>> {
+        let mut names: Vec<Arc<str>> = Vec::new();
+        for due in &self.position.due {
+            let name = &self.graph.node(due.node).name;
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+
+    fn plan(&mut self) {
+        if let Some(end) = self.limit_reached() {
+            self.phase = Phase::Ended(Box::new(end));
+            return;
+        }
+        if self.position.due.is_empty() {
+            self.phase = Phase::Ended(Box::new(End::Finished));
+            return;
+        }
+        let paused = self.breakpoint_before();
+        if !paused.is_empty() {
+            self.phase = Phase::Ended(Box::new(End::Paused(paused)));
+            return;
+        }
+        if self.drain {
+            self.phase = Phase::Ended(Box::new(End::Drained));
+            return;
+        }
+        self.fill_slots();
+        self.phase = Phase::Running;
+    }
+
+    fn start_ready(&mut self) -> SmallVec<[Task; 1]> {
+        let mut tasks = SmallVec::new();
+        for index in 0..self.slots.len() {
+            if !matches!(self.slots[index].status, Status::Ready) {
+                continue;
+            }
+            self.slots[index].status = Status::Running;
+            tasks.push(self.task(index));
+        }
+        tasks
+    }
+
+    fn task(&mut self, index: usize) -> Task {
+        let slot = &self.slots[index];
+        if self.config.observe {
+            let id = self.key(&slot.due).id();
+            let node = self.graph.node(slot.due.node).name.clone();
+            self.events.push(Event::TaskStarted { task: id, node, step: self.position.step + 1 });
+        }
+        Task {
+            index,
+            node: slot.due.node,
+            view: self.state.clone(),
+            payload: slot.due.send.as_ref().map(|send| send.payload.clone()),
+            timeout: slot.due.send.as_ref().and_then(|send| send.timeout),
+            key: self.key(&slot.due),
+            step: self.position.step + 1,
+            remaining: self.remaining(),
+            answers: self.answers.clone(),
+            records: slot.records.clone(),
+            checkpoint: self.head,
+        }
+    }
+
+    fn key(&self, due: &Due) -> TaskKey {
+        TaskKey {
+            origin: self.head.map_or(self.config.run.bits(), CheckpointId::bits),
+            namespace: self.config.namespace.clone(),
+            step: self.position.step,
+            node: self.graph.node(due.node).name.clone(),
+            fan_out: due.fan_out(),
+        }
+    }
+
+    fn stop(&mut self) -> Step {
+        let Phase::Ended(end) = std::mem::replace(&mut self.phase, Phase::Over) else { return Step::Wait };
+        let end = match *end {
+            End::Failed(error) => End::Failed(self.failure(error)),
+            end => end,
+        };
+        Step::Stop(Box::new(Outcome {
+            state: self.state.clone(),
+            end,
+            checkpoint: self.head,
+            step: self.position.step,
+            next: self.next_names(),
+            supersteps: self.supersteps,
+            warnings: std::mem::take(&mut self.warnings),
+        }))
+    }
+}
+
+/// A broken promise between rim and machine.
+fn out_of_turn(what: &str) -> Error {
+    Error::new(Code::Internal, format!("the machine was told {what} out of turn"))
+}

@@ -1,0 +1,401 @@
+//! How a run begins: on a new thread, on a saved one, with an input, an answer or nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use smallvec::SmallVec;
+
+use super::store::{read_position, read_state};
+use super::{Config, Machine, Phase, Slot, Status};
+use crate::advance::{Leads, Position, advance};
+use crate::apply::{FieldSet, FoldRules, TaskUpdate, apply};
+use crate::checkpoint::{Answer, Entry, Pending, Question, Source};
+use crate::command::Output;
+use crate::datum::Datum;
+use crate::error::{Code, Error, Problem, Result};
+use crate::fault::Fault;
+use crate::graph::{Compat, Topology};
+use crate::id::{FieldId, InterruptId};
+use crate::port::Loaded;
+use crate::state::Draft;
+use crate::types::Schema as JsonSchema;
+use crate::update::Update;
+
+/// Answers by the question they answer.
+pub type Answers = BTreeMap<InterruptId, Value>;
+
+impl Machine {
+    /// A run on the thread that was loaded, or on a new one.
+    ///
+    /// # Errors
+    /// When what was loaded does not fit the graph.
+    pub fn new(graph: Arc<Topology>, config: Config, loaded: Option<Loaded>) -> Result<Self> {
+        let schema = graph.schema.clone();
+        let first_step = if graph.compat == Compat::LangGraph { -2 } else { -1 };
+        let mut machine = Self {
+            state: schema.initial_state(),
+            written: FieldSet::default(),
+            position: Position { step: first_step, ..Position::default() },
+            graph,
+            config,
+            slots: SmallVec::new(),
+            folded: None,
+            phase: Phase::Over,
+            head: None,
+            outbox: Vec::new(),
+            events: Vec::new(),
+            unsaved_events: Vec::new(),
+            answers: Arc::default(),
+            supersteps: 0,
+            recent: Vec::new(),
+            warnings: Vec::new(),
+            skip_breakpoint: false,
+            drain: false,
+            cancel: SmallVec::new(),
+            pending: Vec::new(),
+        };
+        if let Some(loaded) = loaded {
+            (machine.state, machine.written) = read_state(&schema, &loaded)?;
+            machine.position = read_position(&machine.graph, &loaded.checkpoint)?;
+            machine.head = Some(loaded.checkpoint.id);
+            machine.pending = loaded.pending;
+        }
+        Ok(machine)
+    }
+
+    /// True when nothing has ever been saved on the thread.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.head.is_none()
+    }
+
+    /// True when nothing is due.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.position.due.is_empty()
+    }
+
+    /// Begins with an input: it goes through the reducers, and what was due before is dropped.
+    ///
+    /// # Errors
+    /// Lists everything that is wrong with the input; nothing is changed then.
+    pub fn begin_with(&mut self, input: Draft) -> Result<()> {
+        let update = self.read_input(input)?;
+        if update.is_empty() && !self.graph.input.is_empty() {
+            return Err(Error::new(Code::InputInvalid, "the input is empty")
+                .help("give a value for at least one field, or continue the thread without an input"));
+        }
+        self.check_required(&update)?;
+        let changes = self.fold_input(update)?;
+        self.pending.clear();
+        self.position.deferred.clear();
+        self.position.step += 1;
+        let start = self.start_leads()?;
+        advance(&self.graph, &mut self.position, [(None, &start)].into_iter());
+        self.save_checkpoint(Source::Input, changes);
+        if self.graph.compat == Compat::LangGraph {
+            // The reference runs its start as a superstep of its own, with a checkpoint.
+            self.position.step += 1;
+            self.save_checkpoint(Source::Loop, crate::apply::Applied::default());
+        }
+        self.phase = Phase::Plan;
+        Ok(())
+    }
+
+    /// Goes on where the thread stands.
+    ///
+    /// # Errors
+    /// On a new thread there is nothing to go on with.
+    pub fn go_on(&mut self) -> Result<()> {
+        if self.is_new() {
+            return Err(
+                Error::new(Code::InputInvalid, "there is nothing to continue: the thread is new").help("give an input")
+            );
+        }
+        self.skip_breakpoint = true;
+        self.collect_answers();
+        self.phase = Phase::Plan;
+        Ok(())
+    }
+
+    /// Goes on with answers to open questions; they are saved before anything runs.
+    ///
+    /// # Errors
+    /// When a question is not open or an answer does not fit its schema; nothing is changed then.
+    pub fn resume(&mut self, resume: Resume) -> Result<()> {
+        let open = self.open_questions();
+        let answers = match resume {
+            Resume::One(value) => vec![(only_question(&open)?, value)],
+            Resume::ById(answers) => answers.into_iter().collect(),
+        };
+        if answers.is_empty() {
+            return Err(Error::new(Code::InvalidResume, "no answers were given").help("give an answer for each id"));
+        }
+        let time = self.config.world.now();
+        let mut entries = Vec::new();
+        for (id, value) in answers {
+            let Some(asked) = open.iter().find(|asked| asked.question.id == id) else {
+                return Err(self.not_open(id, &open));
+            };
+            check_answer(&asked.question, &value)?;
+            let entry = Entry::Answer(Answer { id, value, time });
+            entries.push(Pending { entry, ..asked.pending.clone() });
+        }
+        self.pending.extend(entries.iter().cloned());
+        self.save_pending(entries, None);
+        self.go_on()
+    }
+
+    /// Applies a command from outside to the thread as it stands, and goes on.
+    ///
+    /// # Errors
+    /// When the update or the targets are refused; nothing is changed then.
+    pub fn command(&mut self, output: Output) -> Result<()> {
+        if self.is_new() {
+            return Err(
+                Error::new(Code::InputInvalid, "a command needs a thread that has begun").help("give an input first")
+            );
+        }
+        let (update, leads) = self.resolve_command(output)?;
+        let changes = self.fold_input(update)?;
+        let mut due = std::mem::take(&mut self.position.due);
+        let gone = std::mem::take(&mut self.pending);
+        advance(&self.graph, &mut self.position, [(None, &leads)].into_iter());
+        let added = std::mem::take(&mut self.position.due);
+        due.extend(
+            added
+                .into_iter()
+                .filter(|new| !due.iter().any(|old| old.send.is_none() && old.node == new.node))
+                .collect::<Vec<_>>(),
+        );
+        self.position.due = due;
+        drop(gone);
+        self.position.step += 1;
+        self.save_checkpoint(Source::Update, changes);
+        self.skip_breakpoint = true;
+        self.phase = Phase::Plan;
+        Ok(())
+    }
+
+    fn read_input(&mut self, input: Draft) -> Result<Update> {
+        let mut problems = Vec::new();
+        if let Draft::Json(map) = &input {
+            let is_closed = |id: &FieldId| !self.graph.input.contains(id);
+            let schema = &self.graph.schema;
+            let refused = map.keys().filter(|name| schema.find(name).as_ref().is_some_and(is_closed));
+            problems.extend(refused.map(|name| Problem {
+                pointer: format!("/{name}"),
+                message: format!("field `{name}` is not part of the input"),
+                help: None,
+            }));
+        }
+        let update = match input.resolve(&self.graph.schema, &mut self.warnings) {
+            Ok(update) => update,
+            Err(more) => {
+                problems.extend(more);
+                Update::new()
+            }
+        };
+        for write in update.writes().iter().filter(|write| !self.graph.input.contains(&write.field)) {
+            let name = &self.graph.schema.field(write.field).name;
+            if !problems.iter().any(|problem| problem.pointer == format!("/{name}")) {
+                let message = format!("field `{name}` is not part of the input");
+                problems.push(Problem { pointer: format!("/{name}"), message, help: None });
+            }
+        }
+        if problems.is_empty() {
+            return Ok(update);
+        }
+        let code = if problems.iter().all(|problem| problem.message.starts_with("expected")) {
+            Code::TypeMismatch
+        } else {
+            Code::InputInvalid
+        };
+        Err(Error::listing(code, "the input is not valid", problems))
+    }
+
+    fn check_required(&self, update: &Update) -> Result<()> {
+        if !self.is_new() {
+            return Ok(());
+        }
+        let schema = &self.graph.schema;
+        let given = |id: FieldId| update.writes().iter().any(|write| write.field == id);
+        let missing =
+            schema.iter().filter(|(id, field)| field.flags.required && self.graph.input.contains(id) && !given(*id));
+        let problems: Vec<Problem> = missing
+            .map(|(_, field)| Problem {
+                pointer: format!("/{}", field.name),
+                message: format!("required field `{}` is missing", field.name),
+                help: None,
+            })
+            .collect();
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::listing(Code::InputInvalid, "the input is not valid", problems))
+        }
+    }
+
+    fn fold_input(&mut self, mut update: Update) -> Result<crate::apply::Applied> {
+        self.stamp(&mut update);
+        // An input that contradicts a value set once is the caller's mistake, never ignored.
+        let rules = FoldRules { strict_set_once: true, keep_undo: false };
+        let updates = [TaskUpdate { node: "input".into(), update }];
+        let applied = apply(&self.graph.schema, &mut self.state, &mut self.written, updates, rules)?;
+        self.warnings.extend(applied.warnings.iter().cloned());
+        Ok(applied)
+    }
+
+    fn start_leads(&self) -> Result<Leads> {
+        let mut leads = Leads { follow_edges: true, ways: SmallVec::new() };
+        for route in &self.graph.start.routes {
+            self.decide(crate::graph::START_NAME, None, route, &*self.state, &mut leads)?;
+        }
+        Ok(leads)
+    }
+
+    /// Fills the table of this superstep, with what is known of its tasks already.
+    pub(super) fn fill_slots(&mut self) {
+        self.slots.clear();
+        self.folded = None;
+        for index in 0..self.position.due.len() {
+            let due = self.position.due[index].clone();
+            let slot = Slot { due, status: Status::Ready, records: Arc::default() };
+            self.slots.push(slot);
+        }
+        if !self.pending.is_empty() {
+            self.restore_slots();
+        }
+    }
+
+    fn restore_slots(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        for index in 0..self.slots.len() {
+            let id = self.key(&self.slots[index].due).id();
+            let mine: Vec<&Pending> = pending.iter().filter(|entry| entry.task == id).collect();
+            if mine.is_empty() {
+                continue;
+            }
+            let (mut records, mut open): (BTreeMap<String, Datum>, Vec<Question>) = Default::default();
+            let mut status = Status::Ready;
+            for entry in mine {
+                match &entry.entry {
+                    Entry::Done(output) => {
+                        if let Ok(resolved) = self.read_output(output) {
+                            status = Status::Done { resolved: Box::new(resolved), kept: true };
+                        }
+                    }
+                    Entry::Skipped => status = Status::Skipped { kept: true },
+                    Entry::Failed(_) => {}
+                    Entry::Question(question) if !self.answers.contains_key(&question.id) => {
+                        open.push(question.clone())
+                    }
+                    Entry::Question(_) | Entry::Answer(_) => {}
+                    Entry::Once { key, value } => drop(records.insert(key.clone(), value.clone())),
+                }
+            }
+            if matches!(status, Status::Ready) && !open.is_empty() {
+                status = Status::Asked(open);
+            }
+            (self.slots[index].status, self.slots[index].records) = (status, Arc::new(records));
+        }
+    }
+
+    fn collect_answers(&mut self) {
+        let answers = self.pending.iter().filter_map(|entry| match &entry.entry {
+            Entry::Answer(answer) => Some((answer.id, answer.value.clone())),
+            _ => None,
+        });
+        let answers: Answers = answers.collect();
+        if !answers.is_empty() {
+            let mut all = (*self.answers).clone();
+            all.extend(answers);
+            self.answers = Arc::new(all);
+        }
+    }
+
+    /// Answers that a graph around this one holds for it.
+    pub fn give_answers(&mut self, answers: &Arc<Answers>) {
+        self.answers = answers.clone();
+    }
+
+    fn open_questions(&self) -> Vec<Asked> {
+        let is_answered = |id: InterruptId| {
+            self.pending.iter().any(|entry| matches!(&entry.entry, Entry::Answer(answer) if answer.id == id))
+        };
+        let asked = self.pending.iter().filter_map(|pending| match &pending.entry {
+            Entry::Question(question) if !is_answered(question.id) => {
+                Some(Asked { question: question.clone(), pending: pending.clone() })
+            }
+            _ => None,
+        });
+        asked.collect()
+    }
+
+    fn not_open(&self, id: InterruptId, open: &[Asked]) -> Error {
+        let answered = self.pending.iter().find_map(|entry| match &entry.entry {
+            Entry::Answer(answer) if answer.id == id => Some(answer.time),
+            _ => None,
+        });
+        match answered {
+            Some(time) => {
+                let time = crate::time::Time::from_unix_micros(time)
+                    .map_or_else(|_| time.to_string(), |time| time.to_string());
+                Error::new(Code::InvalidResume, format!("question {id} was already answered at {time}"))
+                    .help("to answer it again, fork from a checkpoint before the answer")
+            }
+            None => Error::new(Code::InvalidResume, format!("no open question has the id {id}")).help(list_open(open)),
+        }
+    }
+}
+
+/// How a run is resumed.
+#[derive(Debug, Clone)]
+pub enum Resume {
+    /// The answer to the one open question.
+    One(Value),
+    /// Answers by question.
+    ById(Answers),
+}
+
+struct Asked {
+    question: Question,
+    pending: Pending,
+}
+
+fn list_open(open: &[Asked]) -> String {
+    let ids: Vec<String> =
+        open.iter().map(|asked| format!("{} (`{}`)", asked.question.id, asked.question.name)).collect();
+    if ids.is_empty() {
+        "nothing waits for an answer on this thread".to_owned()
+    } else {
+        format!("open: {}", ids.join(", "))
+    }
+}
+
+fn only_question(open: &[Asked]) -> Result<InterruptId> {
+    match open {
+        [one] => Ok(one.question.id),
+        [] => Err(Error::new(Code::InvalidResume, "nothing waits for an answer on this thread")),
+        several => Err(Error::new(
+            Code::InvalidResume,
+            format!("{} questions are open: say which one is answered", several.len()),
+        )
+        .help(list_open(several))),
+    }
+}
+
+fn check_answer(question: &Question, value: &Value) -> Result<()> {
+    let Some(schema) = &question.schema else { return Ok(()) };
+    let faults: Vec<Fault> = match JsonSchema::new(schema.clone()) {
+        Ok(schema) => crate::types::FieldType::Schema(schema).check(value).err().unwrap_or_default(),
+        Err(fault) => vec![fault],
+    };
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let message = format!("the answer to `{}` does not fit its schema", question.name);
+    Err(Error::listing(Code::InvalidResume, message, faults.into_iter().map(Problem::from).collect())
+        .help("the question stays open: answer again"))
+}

@@ -1,0 +1,78 @@
+//! Everything a run may say. Stream modes are filters over it; without a listener none is made.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{Question, Source};
+use crate::error::Error;
+use crate::id::{CheckpointId, TaskId};
+use crate::port::StateRef;
+use crate::update::Update;
+
+/// One thing a run says.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Event {
+    /// A task begins.
+    TaskStarted {
+        /// The task.
+        task: TaskId,
+        /// Its node.
+        node: Arc<str>,
+        /// The superstep.
+        step: i64,
+    },
+    /// A task ended well.
+    TaskDone {
+        /// The task.
+        task: TaskId,
+        /// Its node.
+        node: Arc<str>,
+        /// The superstep.
+        step: i64,
+        /// What it wrote.
+        update: Update,
+        /// Whether it was taken from a cache.
+        cached: bool,
+    },
+    /// A task failed.
+    TaskFailed {
+        /// The task.
+        task: TaskId,
+        /// Its node.
+        node: Arc<str>,
+        /// The superstep.
+        step: i64,
+        /// Why.
+        error: Error,
+    },
+    /// A superstep was applied; comes after it is saved.
+    Values {
+        /// The step.
+        step: i64,
+        /// The state after it.
+        state: StateRef,
+    },
+    /// A checkpoint was saved.
+    Checkpoint {
+        /// Its id.
+        id: CheckpointId,
+        /// The one it follows.
+        parent: Option<CheckpointId>,
+        /// Its step.
+        step: i64,
+        /// What made it.
+        source: Source,
+        /// The nodes that are due.
+        next: Vec<Arc<str>>,
+    },
+    /// The run waits for answers.
+    Interrupted {
+        /// The questions.
+        questions: Vec<Question>,
+    },
+    /// Something was let pass that should be known.
+    Warning {
+        /// What.
+        message: String,
+    },
+}

@@ -1,0 +1,381 @@
+//! What happens when a task ends: its output is held against schema and drawing, its routes decide.
+//!
+//! A superstep of one task folds its update at once, so that its routes see it. In a superstep of several,
+//! a route sees its own node's update and not those of its siblings.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::{Event, Machine, Resolved, Status, TaskEnd, out_of_turn};
+use crate::advance::{Due, Leads, SendInput};
+use crate::apply::{FieldSet, FoldRules, TaskUpdate, apply, apply_with_undo};
+use crate::checkpoint::{Entry, Question, WhyKind};
+use crate::command::{Go, Hop, Output, Scope};
+use crate::error::{Code, Error, Result};
+use crate::field::AnyState;
+use crate::graph::{BranchPolicy, Compat, Endpoint, Route, Target};
+use crate::id::NodeId;
+use crate::suggest::did_you_mean;
+use crate::update::Update;
+
+impl Machine {
+    /// A task has ended.
+    ///
+    /// # Errors
+    /// When the task was not running: the rim is at fault.
+    pub fn finished(&mut self, index: usize, end: TaskEnd) -> Result<()> {
+        if !self.slots.get(index).is_some_and(|slot| matches!(slot.status, Status::Running)) {
+            // A task that was called off may still report; its word no longer counts.
+            let called_off = matches!(end, TaskEnd::Cancelled)
+                || self.slots.get(index).is_some_and(|slot| matches!(slot.status, Status::Skipped { .. }));
+            return if called_off { Ok(()) } else { Err(out_of_turn("that a task ended")) };
+        }
+        let status = match end {
+            TaskEnd::Done(output) => self.done(index, output, false),
+            TaskEnd::Cached(output) => self.done(index, output, true),
+            TaskEnd::Asked(questions) => Status::Asked(questions),
+            TaskEnd::Failed(error) => self.failed(index, error),
+            TaskEnd::Cancelled => Status::Cancelled,
+        };
+        self.slots[index].status = status;
+        self.apply_branch_policy(index);
+        self.keep_early(index);
+        Ok(())
+    }
+
+    fn done(&mut self, index: usize, output: Output, cached: bool) -> Status {
+        match self.resolve(index, output, cached) {
+            Ok(resolved) => {
+                if self.config.observe {
+                    let (task, node) = self.names(index);
+                    let (step, update) = (self.position.step + 1, resolved.update.clone());
+                    self.events.push(Event::TaskDone { task, node, step, update, cached });
+                }
+                Status::Done { resolved: Box::new(resolved), kept: false }
+            }
+            Err(error) => self.failed(index, error),
+        }
+    }
+
+    fn failed(&mut self, index: usize, error: Error) -> Status {
+        let node = self.graph.node(self.slots[index].due.node).name.clone();
+        let error = error.at_node(&*node).at_step(self.position.step + 1);
+        if self.config.observe {
+            let (task, node) = self.names(index);
+            self.events.push(Event::TaskFailed { task, node, step: self.position.step + 1, error: error.clone() });
+        }
+        Status::Failed(error)
+    }
+
+    fn names(&self, index: usize) -> (crate::id::TaskId, Arc<str>) {
+        let due = &self.slots[index].due;
+        (self.key(due).id(), self.graph.node(due.node).name.clone())
+    }
+
+    fn resolve(&mut self, index: usize, output: Output, cached: bool) -> Result<Resolved> {
+        let node = self.slots[index].due.node;
+        let mut resolved = Resolved { cached, ..Resolved::default() };
+        for draft in output.updates {
+            let update = draft.resolve(&self.graph.schema, &mut self.warnings).map_err(|problems| {
+                let is_unknown = problems.iter().any(|problem| problem.message.starts_with("no field"));
+                let code = if is_unknown { Code::UnknownField } else { Code::TypeMismatch };
+                Error::listing(code, "its update does not fit the state", problems)
+            })?;
+            resolved.update.extend(update);
+        }
+        self.check_private(node, &resolved.update)?;
+        if !cached {
+            self.stamp(&mut resolved.update);
+        }
+        if let Some(outward) = output.outward {
+            if self.config.namespace.is_root() {
+                let (from, text) = (&self.graph.name, "there is no graph around it");
+                return Err(Error::new(Code::InvalidRoute, format!("a command for a graph around `{from}`: {text}"))
+                    .help("use the command only in a graph that runs inside another"));
+            }
+            debug_assert!(outward.scope != Scope::Here, "an outward command speaks to another graph");
+            resolved.outward = Some(outward);
+            return Ok(resolved);
+        }
+        let replaces_edges = output.goto.is_some() && self.graph.compat == Compat::Strict;
+        resolved.leads.follow_edges = !replaces_edges;
+        self.add_hops(node, output.goto.unwrap_or_default(), WhyKind::Goto, None, &mut resolved.leads)?;
+        self.add_hops(node, Go::sends(output.sends), WhyKind::Send, None, &mut resolved.leads)?;
+        let routes = !replaces_edges && !self.graph.exits[node.index()].routes.is_empty();
+        if self.slots.len() == 1 {
+            self.fold_alone(node, &mut resolved, routes)?;
+        } else if routes {
+            self.route_apart(node, &mut resolved)?;
+        }
+        Ok(resolved)
+    }
+
+    /// A superstep of one task: fold now, route on the result, take it back if a route fails.
+    fn fold_alone(&mut self, node: NodeId, resolved: &mut Resolved, routes: bool) -> Result<()> {
+        let graph = self.graph.clone();
+        let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: routes };
+        let update = if self.config.observe { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
+        let updates = [TaskUpdate { node: graph.node(node).name.clone(), update }];
+        let (applied, back) = apply_with_undo(&graph.schema, &mut self.state, &mut self.written, updates, rules)?;
+        if routes {
+            let state = self.state.clone();
+            let decided = self.route(node, &*state, &mut resolved.leads);
+            drop(state);
+            if let Err(error) = decided {
+                if let Some(state) = Arc::get_mut(&mut self.state) {
+                    back.run(state, &mut self.written);
+                }
+                return Err(error);
+            }
+        }
+        self.folded = Some(applied);
+        Ok(())
+    }
+
+    /// A superstep of several tasks: route on a private copy that has this task's update only.
+    fn route_apart(&mut self, node: NodeId, resolved: &mut Resolved) -> Result<()> {
+        let mut private = self.state.clone();
+        let mut written: FieldSet = self.written.clone();
+        let updates = [TaskUpdate { node: self.graph.node(node).name.clone(), update: resolved.update.clone() }];
+        let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: false };
+        apply(&self.graph.schema, &mut private, &mut written, updates, rules)?;
+        self.route(node, &*private, &mut resolved.leads)
+    }
+
+    fn route(&self, node: NodeId, state: &AnyState, leads: &mut Leads) -> Result<()> {
+        let name = self.graph.node(node).name.clone();
+        for route in &self.graph.exits[node.index()].routes {
+            self.decide(&name, Some(node), route, state, leads)?;
+        }
+        Ok(())
+    }
+
+    /// Asks one route where to go on.
+    pub(super) fn decide(
+        &self,
+        name: &str,
+        node: Option<NodeId>,
+        route: &Route,
+        state: &AnyState,
+        leads: &mut Leads,
+    ) -> Result<()> {
+        let decided = catch_unwind(AssertUnwindSafe(|| (route.decide)(state))).unwrap_or_else(|panic| {
+            Err(crate::fault::Fault::new(format!("the route panicked: {}", crate::error::panic_text(&*panic)))
+                .of(Code::NodeFailed))
+        });
+        let go = decided.map_err(|fault| {
+            let error =
+                Error::new(fault.code.unwrap_or(Code::InvalidRoute), format!("a route of `{name}`: {}", fault.message));
+            fault.help.into_iter().fold(error, Error::help)
+        })?;
+        if go.is_empty() && route.targets.is_some() {
+            return Err(Error::new(Code::InvalidRoute, format!("a route of `{name}` returned nothing"))
+                .help("return `Go::end()` to end this branch"));
+        }
+        let allowed = route.targets.as_deref();
+        self.add_hops_from(node, name, go, WhyKind::Route, allowed, leads)
+    }
+
+    fn add_hops(
+        &self,
+        node: NodeId,
+        go: Go,
+        why: WhyKind,
+        allowed: Option<&[(Target, Option<String>)]>,
+        leads: &mut Leads,
+    ) -> Result<()> {
+        let name = self.graph.node(node).name.clone();
+        self.add_hops_from(Some(node), &name, go, why, allowed, leads)
+    }
+
+    fn add_hops_from(
+        &self,
+        node: Option<NodeId>,
+        name: &str,
+        go: Go,
+        why: WhyKind,
+        allowed: Option<&[(Target, Option<String>)]>,
+        leads: &mut Leads,
+    ) -> Result<()> {
+        for hop in go {
+            let (endpoint, send) = match hop {
+                Hop::To(endpoint) => (endpoint, None),
+                Hop::Send(send) => {
+                    let input = SendInput { index: 0, payload: send.payload, timeout: send.timeout };
+                    (send.node, Some(Box::new(input)))
+                }
+            };
+            let target = self.target(name, &endpoint)?;
+            if let Some(allowed) = allowed.filter(|allowed| !allowed.iter().any(|(known, _)| *known == target)) {
+                return Err(self.not_allowed(name, &endpoint, allowed));
+            }
+            match (target, send) {
+                (Target::End, None) => {}
+                (Target::End, Some(_)) => {
+                    return Err(Error::new(Code::InvalidRoute, format!("`{name}` sends a task to the end")));
+                }
+                (Target::Node(id), None) => leads.ways.push(Due::new(id, why, node)),
+                (Target::Node(id), send) => leads.ways.push(Due { send, ..Due::new(id, WhyKind::Send, node) }),
+            }
+        }
+        Ok(())
+    }
+
+    fn target(&self, from: &str, endpoint: &Endpoint) -> Result<Target> {
+        match endpoint {
+            Endpoint::End => Ok(Target::End),
+            Endpoint::Start => Err(Error::new(Code::InvalidRoute, format!("`{from}` leads to the start"))),
+            Endpoint::Node(id) if id.index() < self.graph.nodes.len() => Ok(Target::Node(*id)),
+            Endpoint::Node(_) => {
+                Err(Error::new(Code::InvalidRoute, format!("`{from}` leads to a node of another graph")))
+            }
+            Endpoint::Name(name) => self.graph.find(name).map(Target::Node).ok_or_else(|| {
+                let names: Vec<String> = self.graph.names().map(|name| format!("`{name}`")).collect();
+                let help = did_you_mean(name, self.graph.names())
+                    .unwrap_or_else(|| format!("the nodes are {}", names.join(", ")));
+                Error::new(Code::InvalidRoute, format!("`{from}` leads to `{name}`, which is no node")).help(help)
+            }),
+        }
+    }
+
+    fn not_allowed(&self, name: &str, endpoint: &Endpoint, allowed: &[(Target, Option<String>)]) -> Error {
+        let show = |target: &Target| match target {
+            Target::Node(id) => format!("`{}`", self.graph.node(*id).name),
+            Target::End => "the end".to_owned(),
+        };
+        let returned = match endpoint {
+            Endpoint::Node(id) => self.graph.node(*id).name.to_string(),
+            other => other.to_string(),
+        };
+        let allowed: Vec<String> = allowed.iter().map(|(target, _)| show(target)).collect();
+        Error::new(
+            Code::InvalidRoute,
+            format!("a route of `{name}` returned `{returned}`, allowed are {}", allowed.join(", ")),
+        )
+        .help("add the target to the route, or return one of the declared ones")
+    }
+
+    pub(super) fn resolve_command(&mut self, output: Output) -> Result<(Update, Leads)> {
+        let mut update = Update::new();
+        for draft in output.updates {
+            let more = draft.resolve(&self.graph.schema, &mut self.warnings);
+            update.extend(more.map_err(|problems| {
+                Error::listing(Code::InputInvalid, "the update does not fit the state", problems)
+            })?);
+        }
+        let mut leads = Leads::default();
+        let (goto, sends) = (output.goto.unwrap_or_default(), Go::sends(output.sends));
+        self.add_hops_from(None, "command", goto, WhyKind::Update, None, &mut leads)?;
+        self.add_hops_from(None, "command", sends, WhyKind::Send, None, &mut leads)?;
+        Ok((update, leads))
+    }
+
+    /// Gives ids to what needs one, once, before anything is stored.
+    pub(super) fn stamp(&self, update: &mut Update) {
+        let world = &self.config.world;
+        for write in update.writes_mut() {
+            let ops = &self.graph.schema.field(write.field).ops;
+            ops.stamp(&mut write.value, &mut || crate::id::CheckpointId::from_bits(world.fresh()).to_string());
+        }
+    }
+
+    fn check_private(&self, node: NodeId, update: &Update) -> Result<()> {
+        let schema = &self.graph.schema;
+        if schema.private.is_empty() {
+            return Ok(());
+        }
+        let declared = self.graph.node(node).writes.as_deref().unwrap_or_default();
+        let wrote = update
+            .writes()
+            .iter()
+            .find(|write| schema.private.contains(&write.field) && !declared.contains(&write.field));
+        match wrote {
+            None => Ok(()),
+            Some(write) => {
+                let name = &schema.field(write.field).name;
+                Err(Error::new(Code::UnknownField, format!("it wrote private field `{name}` without declaring it"))
+                    .help(format!("declare it: `.writes([\"{name}\"])`")))
+            }
+        }
+    }
+
+    /// Calls off siblings when a failure or enough successes make them pointless.
+    fn apply_branch_policy(&mut self, index: usize) {
+        let node = self.slots[index].due.node;
+        let policy = match self.graph.node(node).branch {
+            BranchPolicy::Inherit => self.config.failures,
+            own => own,
+        };
+        let needed = match policy {
+            BranchPolicy::Quorum(needed) => needed,
+            BranchPolicy::Race => 1,
+            BranchPolicy::FailFast if matches!(self.slots[index].status, Status::Failed(_)) => {
+                return self.call_off(|_| true, false);
+            }
+            _ => return,
+        };
+        let mine = |slot: &super::Slot| slot.due.node == node;
+        let succeeded =
+            self.slots.iter().filter(|slot| mine(slot) && matches!(slot.status, Status::Done { .. })).count();
+        if succeeded >= needed {
+            self.call_off(|slot| slot.due.node == node, true);
+        }
+    }
+
+    fn call_off(&mut self, which: impl Fn(&super::Slot) -> bool, for_good: bool) {
+        for (index, slot) in self.slots.iter_mut().enumerate().filter(|(_, slot)| which(slot)) {
+            let is_running = matches!(slot.status, Status::Running);
+            let is_open = is_running || matches!(slot.status, Status::Ready | Status::Failed(_));
+            if is_running {
+                self.cancel.push(index);
+            }
+            if for_good && is_open {
+                slot.status = Status::Skipped { kept: false };
+            } else if is_running || matches!(slot.status, Status::Ready) {
+                slot.status = Status::Cancelled;
+            }
+        }
+    }
+
+    /// Keeps a finished task while others still run, so that it never runs again.
+    fn keep_early(&mut self, index: usize) {
+        let others_run = self.slots.iter().any(|slot| matches!(slot.status, Status::Running | Status::Ready));
+        if !others_run || self.config.lease.is_none() {
+            return;
+        }
+        let entries = self.unkept(&[index]);
+        if !entries.is_empty() {
+            self.save_pending(entries, None);
+        }
+    }
+
+    /// Entries for tasks that have ended and are not kept yet.
+    pub(super) fn unkept(&mut self, indices: &[usize]) -> Vec<crate::checkpoint::Pending> {
+        let mut entries = Vec::new();
+        for index in indices {
+            let entry = match &self.slots[*index].status {
+                Status::Done { resolved, kept: false } => Entry::Done(self.store_output(resolved)),
+                Status::Skipped { kept: false } => Entry::Skipped,
+                Status::Failed(error) => Entry::Failed(error.into()),
+                _ => continue,
+            };
+            entries.extend(self.entry(*index, entry));
+            if let Status::Done { kept, .. } | Status::Skipped { kept } = &mut self.slots[*index].status {
+                *kept = true;
+            }
+        }
+        entries
+    }
+
+    /// Questions of a task as entries.
+    pub(super) fn questions(&self, index: usize, questions: &[Question]) -> Vec<crate::checkpoint::Pending> {
+        questions.iter().filter_map(|question| self.entry(index, Entry::Question(question.clone()))).collect()
+    }
+}
+
+/// The ways a set of tasks leads, for callers that need them together.
+pub(super) fn finished_nodes(slots: &[super::Slot]) -> SmallVec<[NodeId; 4]> {
+    slots.iter().filter(|slot| matches!(slot.status, Status::Done { .. })).map(|slot| slot.due.node).collect()
+}

@@ -1,0 +1,114 @@
+//! What is to be saved: one commit for a superstep, early ones for tasks that finish before their siblings.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::store::{store_due, store_joins};
+use super::{Event, Machine};
+use crate::apply::Applied;
+use crate::change::Change;
+use crate::checkpoint::{Checkpoint, Entry, FORMAT_VERSION, FieldChange, Pending, Source};
+use crate::id::CheckpointId;
+use crate::port::{Commit, StateRef, ThreadStatus};
+
+impl Machine {
+    /// Asks for a new checkpoint of the state and position as they are now.
+    pub(super) fn save_checkpoint(&mut self, source: Source, applied: Applied) {
+        if self.config.observe {
+            let step = self.position.step;
+            self.tell(Event::Values { step, state: self.state() });
+        }
+        let Some(lease) = self.config.lease.clone() else { return };
+        let is_first = self.head.is_none();
+        let checkpoint = Arc::new(self.checkpoint(source));
+        let changes = if is_first { self.everything() } else { self.changed(&applied) };
+        if self.config.observe {
+            let (id, parent, step) = (checkpoint.id, checkpoint.parent, checkpoint.step);
+            let next = self.next_names();
+            self.tell(Event::Checkpoint { id, parent, step, source, next });
+        }
+        self.head = Some(checkpoint.id);
+        let status = if self.position.due.is_empty() { ThreadStatus::Idle } else { ThreadStatus::Busy };
+        self.outbox.push(Box::new(Commit {
+            lease,
+            namespace: self.config.namespace.clone(),
+            checkpoint: Some(checkpoint),
+            changes,
+            state: Some(StateRef { schema: self.graph.schema.clone(), state: self.state.clone() }),
+            pending: Vec::new(),
+            status: self.config.namespace.is_root().then_some(status),
+        }));
+    }
+
+    fn checkpoint(&self, source: Source) -> Checkpoint {
+        let schema = &self.graph.schema;
+        let keeps_written = |id: &crate::id::FieldId| {
+            let flags = schema.field(*id).flags;
+            flags.set_once || flags.ephemeral || flags.required
+        };
+        Checkpoint {
+            format: FORMAT_VERSION,
+            id: CheckpointId::from_bits(self.config.world.fresh()),
+            parent: self.head,
+            thread: self.config.thread.clone().unwrap_or_else(|| "".into()),
+            namespace: self.config.namespace.clone(),
+            step: self.position.step,
+            source,
+            run: self.config.run,
+            time: self.config.world.now(),
+            graph: self.graph.name.clone(),
+            schema_version: schema.version(),
+            due: self.position.due.iter().map(|due| store_due(&self.graph, due)).collect(),
+            joins: store_joins(&self.graph, &self.position),
+            deferred: self.position.deferred.iter().map(|id| self.graph.node(*id).name.clone()).collect(),
+            written: self.written.iter().filter(keeps_written).map(|id| schema.field(id).name.clone()).collect(),
+            outer_task: self.config.outer_task,
+            metadata: self.config.metadata.clone(),
+        }
+    }
+
+    /// Every field of a new thread: later loads do not depend on today's defaults.
+    fn everything(&self) -> SmallVec<[FieldChange; 2]> {
+        let saved = self.graph.schema.fields().iter().filter(|field| !field.flags.untracked);
+        let change = |field: &crate::field::Field| FieldChange {
+            field: field.name.clone(),
+            change: Change::Set,
+            part: field.ops.part(&*self.state, &Change::Set),
+        };
+        saved.map(change).collect()
+    }
+
+    fn changed(&self, applied: &Applied) -> SmallVec<[FieldChange; 2]> {
+        let change = |(id, change): &(crate::id::FieldId, Change)| {
+            let field = self.graph.schema.field(*id);
+            (!field.flags.untracked).then(|| FieldChange {
+                field: field.name.clone(),
+                change: change.clone(),
+                part: field.ops.part(&*self.state, change),
+            })
+        };
+        applied.changes.iter().filter_map(change).collect()
+    }
+
+    /// Asks to keep what is known of tasks of the current checkpoint.
+    pub(super) fn save_pending(&mut self, pending: Vec<Pending>, status: Option<ThreadStatus>) {
+        let Some(lease) = self.config.lease.clone() else { return };
+        self.outbox.push(Box::new(Commit {
+            lease,
+            namespace: self.config.namespace.clone(),
+            checkpoint: None,
+            changes: SmallVec::new(),
+            state: None,
+            pending,
+            status: status.filter(|_| self.config.namespace.is_root()),
+        }));
+    }
+
+    /// An entry about one task of the current superstep; `None` without a checkpoint to hang it on.
+    pub(super) fn entry(&self, index: usize, entry: Entry) -> Option<Pending> {
+        let due = &self.slots[index].due;
+        let node = self.graph.node(due.node).name.clone();
+        Some(Pending { checkpoint: self.head?, task: self.key(due).id(), node, entry })
+    }
+}

@@ -1,0 +1,186 @@
+//! The end of a superstep: all tasks have ended, now the run goes on, waits, hands over or fails.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::finish::finished_nodes;
+use super::{End, Event, Machine, Phase, Status};
+use crate::advance::advance;
+use crate::apply::{Applied, FoldRules, TaskUpdate, apply};
+use crate::change::Change;
+use crate::checkpoint::Source;
+use crate::error::{Code, Error, Result};
+use crate::id::NodeId;
+use crate::port::ThreadStatus;
+
+impl Machine {
+    pub(super) fn settle(&mut self) {
+        if let Some(error) = self.first_failure() {
+            self.end_early(End::Failed(error), ThreadStatus::Error);
+            return;
+        }
+        if self.slots.iter().any(|slot| matches!(slot.status, Status::Cancelled)) {
+            let error = Error::new(Code::Cancelled, "the run was cancelled");
+            self.end_early(End::Failed(error), ThreadStatus::Idle);
+            return;
+        }
+        if self.slots.iter().any(|slot| matches!(slot.status, Status::Asked(_))) {
+            self.interrupt();
+            return;
+        }
+        let outward = self.slots.iter_mut().find_map(|slot| match &mut slot.status {
+            Status::Done { resolved, .. } => resolved.outward.clone(),
+            _ => None,
+        });
+        if let Some(outward) = outward {
+            self.end_early(End::Outward(outward), ThreadStatus::Busy);
+            return;
+        }
+        if let Err(error) = self.complete() {
+            self.end_early(End::Failed(error), ThreadStatus::Error);
+        }
+    }
+
+    /// Ends a run inside a superstep: nothing of it is applied, everything finished is kept.
+    fn end_early(&mut self, end: End, status: ThreadStatus) {
+        let all: Vec<usize> = (0..self.slots.len()).collect();
+        let entries = self.unkept(&all);
+        self.save_pending(entries, Some(status));
+        self.phase = Phase::Ended(Box::new(end));
+    }
+
+    fn interrupt(&mut self) {
+        let mut entries = Vec::new();
+        let mut open = Vec::new();
+        for index in 0..self.slots.len() {
+            if let Status::Asked(questions) = &self.slots[index].status {
+                entries.extend(self.questions(index, questions));
+                open.extend(questions.iter().cloned());
+            }
+        }
+        let all: Vec<usize> = (0..self.slots.len()).collect();
+        entries.extend(self.unkept(&all));
+        self.save_pending(entries, Some(ThreadStatus::Interrupted));
+        if self.config.observe {
+            self.tell(Event::Interrupted { questions: open.clone() });
+        }
+        self.phase = Phase::Ended(Box::new(End::Interrupted(open)));
+    }
+
+    fn first_failure(&self) -> Option<Error> {
+        let mut failures = self.slots.iter().filter_map(|slot| match &slot.status {
+            Status::Failed(error) => Some(error),
+            _ => None,
+        });
+        let first = failures.next()?.clone();
+        let others: Vec<String> =
+            failures.filter_map(|error| error.place().node.as_ref().map(|node| format!("`{node}`"))).collect();
+        if others.is_empty() {
+            return Some(first);
+        }
+        let help = match first.advice() {
+            Some(advice) => format!("{advice}; in the same superstep also failed {}", others.join(", ")),
+            None => format!("in the same superstep also failed {}", others.join(", ")),
+        };
+        Some(first.help(help))
+    }
+
+    /// Folds, finds what is due next, and asks for the one commit of this superstep.
+    fn complete(&mut self) -> Result<()> {
+        let mut applied = match self.folded.take() {
+            Some(applied) => applied,
+            None => self.fold_all()?,
+        };
+        self.clear_ephemeral(&mut applied);
+        for warning in &applied.warnings {
+            self.warn(warning.clone());
+        }
+        let finished = finished_nodes(&self.slots);
+        self.remember(&finished);
+        let slots = std::mem::take(&mut self.slots);
+        let leads = slots.iter().filter_map(|slot| match &slot.status {
+            Status::Done { resolved, .. } => Some((Some(slot.due.node), &resolved.leads)),
+            _ => None,
+        });
+        advance(&self.graph, &mut self.position, leads);
+        self.position.step += 1;
+        self.supersteps += 1;
+        self.pending.clear();
+        self.report_unfilled_joins();
+        let paused = self.breakpoint_after(&finished);
+        self.save_checkpoint(Source::Loop, applied);
+        self.phase = if paused.is_empty() { Phase::Plan } else { Phase::Ended(Box::new(End::Paused(paused))) };
+        Ok(())
+    }
+
+    fn fold_all(&mut self) -> Result<Applied> {
+        let graph = self.graph.clone();
+        let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: false };
+        let updates: SmallVec<[TaskUpdate; 4]> = self
+            .slots
+            .iter()
+            .filter_map(|slot| match &slot.status {
+                Status::Done { resolved, .. } => {
+                    Some(TaskUpdate { node: graph.node(slot.due.node).name.clone(), update: resolved.update.clone() })
+                }
+                _ => None,
+            })
+            .collect();
+        apply(&graph.schema, &mut self.state, &mut self.written, updates, rules)
+    }
+
+    /// Empties fields that live for one superstep and were not written again in this one.
+    fn clear_ephemeral(&mut self, applied: &mut Applied) {
+        let schema = self.graph.schema.clone();
+        for id in &schema.ephemeral {
+            if !self.written.contains(*id) || applied.changes.iter().any(|(changed, _)| changed == id) {
+                continue;
+            }
+            if Arc::get_mut(&mut self.state).is_none() {
+                self.state = schema.ops.copy(&*self.state);
+            }
+            if let Some(state) = Arc::get_mut(&mut self.state) {
+                schema.field(*id).ops.clear(state);
+            }
+            self.written.remove(*id);
+            applied.changes.push((*id, Change::Set));
+        }
+    }
+
+    fn remember(&mut self, finished: &[NodeId]) {
+        for node in finished {
+            if self.recent.len() == 10 {
+                self.recent.remove(0);
+            }
+            self.recent.push(*node);
+        }
+    }
+
+    fn report_unfilled_joins(&mut self) {
+        if !self.position.due.is_empty() || self.position.joins.is_empty() {
+            return;
+        }
+        let graph = self.graph.clone();
+        for progress in self.position.joins.clone() {
+            let join = &graph.joins[progress.join as usize];
+            let missing =
+                join.sources.iter().enumerate().filter(|(place, _)| !progress.arrived.contains(&(*place as u32)));
+            let missing: Vec<String> = missing.map(|(_, id)| format!("`{}`", graph.node(*id).name)).collect();
+            let target = &graph.node(join.target).name;
+            self.warn(format!("join into `{target}` did not fire: it still waits for {}", missing.join(", ")));
+        }
+    }
+
+    pub(super) fn warn(&mut self, message: String) {
+        if self.config.observe {
+            self.tell(Event::Warning { message: message.clone() });
+        }
+        self.warnings.push(message);
+    }
+
+    /// Tells after the next save, so that nothing is told that is not durable.
+    pub(super) fn tell(&mut self, event: Event) {
+        if self.config.lease.is_some() { self.unsaved_events.push(event) } else { self.events.push(event) }
+    }
+}

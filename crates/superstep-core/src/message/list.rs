@@ -1,0 +1,160 @@
+//! The list of messages that a state holds.
+//!
+//! A clone shares everything with its original, so every superstep can keep the list as it saw it.
+//! At most one message of the list has a given id; messages without an id are not found by it.
+//! The list changes only by `fold` and `restore` (see `fold`).
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::sync::Arc;
+
+use imbl::{OrdMap, Vector};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Message, MessageId};
+
+/// A list of messages that is cheap to clone.
+///
+/// ```
+/// use superstep_core::message::{Message, Messages};
+///
+/// let messages: Messages = [Message::user("Hi").with_id("1"), Message::assistant("Hello")].into_iter().collect();
+/// assert_eq!(messages.len(), 2);
+/// assert_eq!(messages.by_id("1").map(|message| message.text()), Some("Hi".into()));
+/// ```
+#[derive(Clone, Default)]
+pub struct Messages {
+    pub(super) list: Vector<Arc<Message>>,
+    /// Where the message of each id is.
+    pub(super) index: OrdMap<MessageId, usize>,
+}
+
+impl Messages {
+    /// An empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many messages there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The messages, in order.
+    pub fn iter(&self) -> Iter<'_> {
+        Iter(self.list.iter())
+    }
+
+    /// The message at that place.
+    pub fn get(&self, place: usize) -> Option<&Message> {
+        self.list.get(place).map(|message| &**message)
+    }
+
+    /// The last message.
+    pub fn last(&self) -> Option<&Message> {
+        self.list.last().map(|message| &**message)
+    }
+
+    /// The message of that id.
+    pub fn by_id(&self, id: &str) -> Option<&Message> {
+        self.get(self.place(id)?)
+    }
+
+    pub(super) fn place(&self, id: &str) -> Option<usize> {
+        self.index.get(id).copied()
+    }
+
+    pub(super) fn push(&mut self, message: Arc<Message>) {
+        if let Some(id) = &message.id {
+            self.index.insert(id.clone(), self.list.len());
+        }
+        self.list.push_back(message);
+    }
+}
+
+/// The messages of a list, in order.
+#[derive(Clone)]
+pub struct Iter<'a>(imbl::vector::Iter<'a, Arc<Message>, imbl::shared_ptr::DefaultSharedPtr>);
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = &'a Message;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|message| &**message)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|message| &**message)
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+impl FusedIterator for Iter<'_> {}
+
+impl fmt::Debug for Iter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<'a> IntoIterator for &'a Messages {
+    type Item = &'a Message;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+/// Of messages with one id the last is kept, at the place of the first, as if they came in one update.
+impl<M: Into<Arc<Message>>> FromIterator<M> for Messages {
+    fn from_iter<I: IntoIterator<Item = M>>(messages: I) -> Self {
+        let mut all = Self::default();
+        for message in messages {
+            let message = message.into();
+            match message.id.as_ref().and_then(|id| all.place(id.as_str())) {
+                Some(place) => drop(all.list.set(place, message)),
+                None => all.push(message),
+            }
+        }
+        all
+    }
+}
+
+impl PartialEq for Messages {
+    fn eq(&self, other: &Self) -> bool {
+        self.list.ptr_eq(&other.list) || self.list == other.list
+    }
+}
+
+impl Eq for Messages {}
+
+impl fmt::Debug for Messages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+impl Serialize for Messages {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Messages {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Vec::<Message>::deserialize(deserializer)?.into_iter().collect())
+    }
+}

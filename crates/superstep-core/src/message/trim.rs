@@ -1,0 +1,274 @@
+//! Makes a list of messages fit for a provider: short enough, and without calls or answers that lack their other half.
+//!
+//! Nothing here changes a state; `Trimmed::removals` is the update that does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Message, MessageEdits, Messages, RemoveMessage, Role, ToolStatus, count_tokens};
+
+/// How much may be kept.
+#[derive(Debug, Clone, Copy)]
+pub struct TrimBudget {
+    /// The tokens of all kept messages together.
+    pub max_tokens: u64,
+    /// The tokens of one message.
+    pub count: fn(&Message) -> u64,
+}
+
+impl TrimBudget {
+    /// That many tokens, as [`count_tokens`] counts them.
+    pub fn new(max_tokens: u64) -> Self {
+        Self { max_tokens, count: |message| count_tokens(message).tokens }
+    }
+}
+
+/// What trimming kept and what it took away, both in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trimmed {
+    /// What is left.
+    pub kept: Vec<Arc<Message>>,
+    /// What was taken away.
+    pub removed: Vec<Arc<Message>>,
+    /// The tokens of what is left; more than the budget only if what must be kept is.
+    pub tokens: u64,
+}
+
+impl Trimmed {
+    /// The update that takes the same messages out of the list; those without an id cannot be named and stay.
+    pub fn removals(&self) -> MessageEdits {
+        self.removed.iter().filter_map(|message| message.id.clone()).map(RemoveMessage).collect()
+    }
+}
+
+/// Keeps the latest messages that fit the budget.
+///
+/// System messages are always kept, a tool message only together with its call. The rest starts on a message of the
+/// user; if no whole turn fits, the last message of the user is kept, and of what follows it the end that fits.
+///
+/// ```
+/// use superstep_core::message::{Message, Messages, TrimBudget, trim};
+///
+/// let all: Messages =
+///     [Message::user("old"), Message::assistant("old"), Message::user("new")].into_iter().collect();
+/// let trimmed = trim(&all, &TrimBudget { max_tokens: 1, count: |_| 1 });
+/// assert_eq!(trimmed.kept.len(), 1);
+/// assert_eq!(trimmed.removed.len(), 2);
+/// ```
+pub fn trim(messages: &Messages, budget: &TrimBudget) -> Trimmed {
+    let all: Vec<_> = messages.list.iter().cloned().collect();
+    let costs: Vec<_> = all.iter().map(|message| (budget.count)(message)).collect();
+    let kept = choose(&all, &costs, budget.max_tokens);
+    let mut trimmed = Trimmed { kept: Vec::new(), removed: Vec::new(), tokens: 0 };
+    for ((message, cost), kept) in all.into_iter().zip(costs).zip(kept) {
+        if kept {
+            trimmed.tokens = trimmed.tokens.saturating_add(cost);
+            trimmed.kept.push(message);
+        } else {
+            trimmed.removed.push(message);
+        }
+    }
+    trimmed
+}
+
+/// Where the call of each tool message is; none for an answer that nobody asked for.
+fn calls_of_answers(all: &[Arc<Message>]) -> BTreeMap<usize, Option<usize>> {
+    let mut asked = BTreeMap::new();
+    let mut calls = BTreeMap::new();
+    for (place, message) in all.iter().enumerate() {
+        asked.extend(message.tool_calls.iter().map(|call| (call.id.as_str(), place)));
+        if message.role == Role::Tool {
+            let call = message.tool_call_id.as_deref().and_then(|id| asked.get(id).copied());
+            calls.insert(place, call);
+        }
+    }
+    calls
+}
+
+/// Says of each place whether it is kept.
+fn choose(all: &[Arc<Message>], costs: &[u64], max_tokens: u64) -> Vec<bool> {
+    let calls = calls_of_answers(all);
+    // An answer weighs on its call, because it stays and goes with it; what always stays weighs on the budget.
+    let mut weights = vec![0_u64; all.len()];
+    let mut room = max_tokens;
+    for (place, cost) in costs.iter().enumerate() {
+        match calls.get(&place) {
+            Some(Some(call)) => weights[*call] = weights[*call].saturating_add(*cost),
+            Some(None) => {}
+            None if all[place].role == Role::System => room = room.saturating_sub(*cost),
+            None => weights[place] = weights[place].saturating_add(*cost),
+        }
+    }
+    let is_user = |place: &usize| all[*place].role == Role::User;
+    let earliest = earliest_within(room, &weights);
+    let (anchor, start) = match (earliest..all.len()).find(is_user) {
+        Some(user) => (user, user),
+        None => match (0..all.len()).rev().find(is_user) {
+            Some(user) => (user, earliest_within(room.saturating_sub(weights[user]), &weights)),
+            None => (earliest, earliest),
+        },
+    };
+    let stays = |place: usize| place == anchor || place >= start || all[place].role == Role::System;
+    let keeps = |place: usize| calls.get(&place).map_or_else(|| stays(place), |call| call.is_some_and(stays));
+    (0..all.len()).map(keeps).collect()
+}
+
+/// The place from which on everything fits.
+fn earliest_within(room: u64, weights: &[u64]) -> usize {
+    let mut sum = 0_u64;
+    let fits = weights.iter().rev().take_while(|weight| {
+        sum = sum.saturating_add(**weight);
+        sum <= room
+    });
+    weights.len() - fits.count()
+}
+
+/// Closes every call that has no answer with a tool message "not executed: …", behind the answers that are there.
+///
+/// Providers refuse a list in which a call is left open.
+///
+/// ```
+/// use superstep_core::message::{Message, ToolCall, close_unanswered};
+///
+/// let call = Message::assistant("").with_tool_calls([ToolCall::new("c1", "search", "rust")]);
+/// let closed = close_unanswered(&[call.into()], "the run was cancelled");
+/// assert_eq!(closed[1].text(), "not executed: the run was cancelled");
+/// ```
+pub fn close_unanswered(messages: &[Arc<Message>], reason: &str) -> Vec<Arc<Message>> {
+    let mut closed = Vec::with_capacity(messages.len());
+    let mut rest = messages;
+    while let Some((message, after)) = rest.split_first() {
+        closed.push(Arc::clone(message));
+        rest = after;
+        if message.tool_calls.is_empty() {
+            continue;
+        }
+        // Some models count their calls anew in every turn, so an answer belongs to the call before it.
+        let turn = after.iter().take_while(|message| message.role != Role::Assistant);
+        let answered: BTreeSet<_> = turn.filter_map(|message| message.tool_call_id.as_deref()).collect();
+        let answers = after.iter().take_while(|message| message.role == Role::Tool).count();
+        closed.extend_from_slice(&after[..answers]);
+        rest = &after[answers..];
+        let open = message.tool_calls.iter().filter(|call| !answered.contains(call.id.as_str()));
+        closed.extend(open.map(|call| {
+            let answer = Message::tool(&call.id, format!("not executed: {reason}")).with_name(&call.name);
+            Arc::new(answer.with_status(ToolStatus::Error))
+        }));
+    }
+    closed
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::message::ToolCall;
+
+    /// Reads `s`, `u`, `a`, `c1` (asks call 1) and `t1` (answers call 1); every message costs one token.
+    fn list(words: &str) -> Messages {
+        let read = |(place, word): (usize, &str)| {
+            let (kind, call) = word.split_at(1);
+            let message = match kind {
+                "s" => Message::system(word),
+                "u" => Message::user(word),
+                "a" => Message::assistant(word),
+                "c" => Message::assistant(word).with_tool_calls([ToolCall::new(call, "tool", 1)]),
+                _ => Message::tool(call, word),
+            };
+            message.with_id(place.to_string())
+        };
+        words.split_whitespace().enumerate().map(read).collect()
+    }
+
+    fn spell<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> String {
+        messages.into_iter().map(|message| message.text().into_owned()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn check(words: &str, max_tokens: u64, kept: &str) {
+        let trimmed = trim(&list(words), &TrimBudget { max_tokens, count: |_| 1 });
+        assert_eq!(spell(&trimmed.kept), kept, "{words} within {max_tokens}");
+        assert_eq!(trimmed.kept.len() + trimmed.removed.len(), list(words).len());
+    }
+
+    /// R-FWK-66: the latest whole turns that fit are kept.
+    #[test]
+    fn the_latest_turns_are_kept() {
+        check("s u a u a", 5, "s u a u a");
+        check("s u a u a", 4, "s u a");
+        check("s u a u a", 3, "s u a");
+        check("u a s u a", 3, "s u a");
+        check("a u a", 9, "u a");
+        check("", 9, "");
+    }
+
+    /// R-FWK-66: a tool message goes with its call, wherever the cut is.
+    #[test]
+    fn a_tool_message_goes_with_its_call() {
+        check("u c1 t1 a u a", 5, "u a");
+        check("u c1 u t1 a", 4, "u a");
+        check("u t9 a", 9, "u a");
+        check("u c1 t1 c2 t2 a", 4, "u c2 t2 a");
+        check("u c1 t1 c2 t2 a", 3, "u a");
+    }
+
+    /// R-FWK-66: system messages and the question stay even when they alone are too much.
+    #[test]
+    fn system_messages_and_the_question_always_stay() {
+        check("s s u a", 1, "s s u");
+        check("s a a a", 3, "s a a");
+        let trimmed = trim(&list("s s u a"), &TrimBudget { max_tokens: 1, count: |_| 1 });
+        assert_eq!(trimmed.tokens, 3);
+        assert_eq!(trimmed.removals(), RemoveMessage::new("3").into());
+    }
+
+    /// R-FWK-68, R-FWK-66: every open call is closed, behind the answers that are there.
+    #[test]
+    fn open_calls_are_closed() {
+        let close = |words: &str| {
+            let all: Vec<_> = list(words).list.iter().cloned().collect();
+            spell(&close_unanswered(&all, "stopped"))
+        };
+        assert_eq!(close("u c1 t1 a"), "u c1 t1 a");
+        assert_eq!(close("u c1"), "u c1 not executed: stopped");
+        assert_eq!(close("u c1 u a"), "u c1 not executed: stopped u a");
+        assert_eq!(close("u c1 u t1 a"), "u c1 u t1 a");
+        assert_eq!(close("c1 t1 c1 u"), "c1 t1 c1 not executed: stopped u");
+        let call = |id: &str| ToolCall::new(id, "tool", 1);
+        let two = Message::assistant("calls").with_tool_calls([call("1"), call("2")]);
+        let closed = close_unanswered(&[two.into(), Message::tool("2", "two").into()], "stopped");
+        assert_eq!(spell(&closed), "calls two not executed: stopped");
+        assert_eq!(closed[2].tool_call_id.as_deref(), Some("1"));
+        assert_eq!(closed[2].status, ToolStatus::Error);
+    }
+
+    proptest! {
+        /// R-FWK-66: whatever the list and the budget, what is kept is in order, complete, and starts on the user.
+        #[test]
+        fn what_is_kept_can_be_sent(
+            words in prop::collection::vec(prop::sample::select(vec!["s", "u", "a", "c1", "c2", "t1", "t2"]), 0..14),
+            max_tokens in 0_u64..14,
+        ) {
+            let all = list(&words.join(" "));
+            let trimmed = trim(&all, &TrimBudget { max_tokens, count: |_| 1 });
+            let rest: Vec<_> = trimmed.kept.iter().filter(|message| message.role != Role::System).collect();
+            let count = |role: Role| move |message: &&Message| message.role == role;
+            prop_assert_eq!(
+                trimmed.kept.len() - rest.len(), all.iter().filter(count(Role::System)).count(), "systems stay"
+            );
+            if all.iter().any(|message| message.role == Role::User) {
+                prop_assert_eq!(rest.first().map(|message| message.role), Some(Role::User));
+                let least = trimmed.kept.len() - rest.len() + 1;
+                prop_assert!(trimmed.tokens <= max_tokens.max(least as u64));
+            }
+            for (place, message) in rest.iter().enumerate() {
+                let asked = rest[..place].iter().flat_map(|message| &message.tool_calls);
+                let is_asked = asked.map(|call| &call.id).any(|id| message.tool_call_id.as_ref() == Some(id));
+                prop_assert!(message.role != Role::Tool || is_asked);
+            }
+            let mut left = all.clone();
+            left.fold(trimmed.removals()).unwrap();
+            prop_assert_eq!(left, trimmed.kept.into_iter().collect::<Messages>());
+        }
+    }
+}

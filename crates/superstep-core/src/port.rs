@@ -1,0 +1,16 @@
+//! The doors: traits the outside implements.
+//!
+//! The engine asks through them and never reaches past them. Each has one conformance suite in
+//! [`crate::testing`] that every implementation must pass.
+
+mod checkpointer;
+mod clock;
+
+pub use checkpointer::{
+    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, SharedCheckpointer, StateRef, Stats,
+    ThreadStatus,
+};
+pub use clock::Clock;
+
+/// A future that is boxed once, at a door.
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

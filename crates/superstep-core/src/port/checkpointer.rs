@@ -1,0 +1,276 @@
+//! Where checkpoints are kept.
+//!
+//! The store is a log of changes: each commit carries only what changed, with a way to ask for a whole
+//! field when the store wants a full copy. Every commit carries the fence of its lease; a store refuses
+//! one whose lease is no longer the newest of its thread.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use smallvec::SmallVec;
+
+use super::BoxFuture;
+use crate::change::Change;
+use crate::checkpoint::{Checkpoint, FieldChange, Namespace, Pending, Source};
+use crate::datum::Datum;
+use crate::error::Result;
+use crate::field::AnyState;
+use crate::id::{CheckpointId, RunId, ThreadId};
+use crate::schema::Schema;
+
+/// The right to move a thread, until somebody takes it over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Rises with each acquisition; compared with every write.
+    pub fence: u64,
+}
+
+/// A state together with its schema.
+#[derive(Clone)]
+pub struct StateRef {
+    /// The schema.
+    pub schema: Arc<Schema>,
+    /// The values.
+    pub state: Arc<AnyState>,
+}
+
+impl StateRef {
+    /// The whole value of a field, for a full copy.
+    #[must_use]
+    pub fn full(&self, field: &str) -> Option<Datum> {
+        let id = self.schema.find(field)?;
+        Some(self.schema.field(id).ops.part(&*self.state, &Change::Set))
+    }
+}
+
+/// How a thread stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ThreadStatus {
+    /// Nothing is going on.
+    #[default]
+    Idle,
+    /// A run moves it.
+    Busy,
+    /// It waits for a person.
+    Interrupted,
+    /// The last run failed.
+    Error,
+}
+
+/// One transaction: all of it, or nothing.
+pub struct Commit {
+    /// The right to write.
+    pub lease: Lease,
+    /// The path of the graph.
+    pub namespace: Namespace,
+    /// The new newest checkpoint, where there is one.
+    pub checkpoint: Option<Arc<Checkpoint>>,
+    /// What changed since its parent, in the order of fields.
+    pub changes: SmallVec<[FieldChange; 2]>,
+    /// The state after the changes, for full copies. Not to be kept: the next superstep changes it in place.
+    pub state: Option<StateRef>,
+    /// What is known of tasks, each of the checkpoint it names.
+    pub pending: Vec<Pending>,
+    /// How the thread stands after this.
+    pub status: Option<ThreadStatus>,
+}
+
+/// Which checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// The newest by order of commit.
+    Latest,
+    /// This one.
+    Id(CheckpointId),
+}
+
+/// A checkpoint as a store gives it back.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The checkpoint.
+    pub checkpoint: Arc<Checkpoint>,
+    /// For each field the changes that make its value, oldest first; the first is a `Set`.
+    pub fields: Vec<(Arc<str>, Vec<(Change, Datum)>)>,
+    /// What is known of the tasks of its next superstep, in the order it became known.
+    pub pending: Vec<Pending>,
+}
+
+/// Which part of a history.
+#[derive(Debug, Clone, Default)]
+pub struct HistoryQuery {
+    /// Only checkpoints made before this one.
+    pub before: Option<CheckpointId>,
+    /// At most this many.
+    pub limit: Option<usize>,
+    /// Only checkpoints made by this.
+    pub source: Option<Source>,
+    /// Only checkpoints of this step.
+    pub step: Option<i64>,
+    /// Only checkpoints of this run.
+    pub run: Option<RunId>,
+    /// Only checkpoints whose metadata has these values.
+    pub metadata: BTreeMap<String, Value>,
+}
+
+impl HistoryQuery {
+    /// Whether a checkpoint is one that is asked for, place and number aside.
+    #[must_use]
+    pub fn matches(&self, checkpoint: &Checkpoint) -> bool {
+        self.source.is_none_or(|source| source == checkpoint.source)
+            && self.step.is_none_or(|step| step == checkpoint.step)
+            && self.run.is_none_or(|run| run == checkpoint.run)
+            && self.metadata.iter().all(|(key, value)| checkpoint.metadata.get(key) == Some(value))
+    }
+}
+
+/// Which checkpoints stay when a thread is pruned.
+#[derive(Debug, Clone)]
+pub struct Retention {
+    /// The newest of each namespace.
+    pub keep_last: usize,
+    /// Only say what would go.
+    pub dry_run: bool,
+}
+
+/// What pruning did, or would do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PruneReport {
+    /// Checkpoints that went.
+    pub checkpoints: usize,
+    /// Bytes that went, as far as the store knows.
+    pub bytes: u64,
+}
+
+/// What a store holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Threads.
+    pub threads: u64,
+    /// Checkpoints.
+    pub checkpoints: u64,
+    /// Bytes of values, as far as the store knows.
+    pub bytes: u64,
+}
+
+/// A place where checkpoints are kept. Write it with `async fn`; the engine boxes it once.
+///
+/// The promises every implementation keeps are the tests of [`crate::testing::checkpointer`].
+pub trait Checkpointer: Send + Sync + 'static {
+    /// Takes the right to move a thread, unless another run has it.
+    fn acquire(&self, thread: &ThreadId, run: RunId) -> impl Future<Output = Result<Lease>> + Send;
+
+    /// Gives the right back. Called from `drop`, so it does not wait; a lost one lapses by itself.
+    fn release(&self, lease: &Lease);
+
+    /// Makes one transaction durable, whole or not at all.
+    fn commit(&self, commit: &Commit) -> impl Future<Output = Result<()>> + Send;
+
+    /// A checkpoint of a thread, or `None`.
+    fn load(
+        &self,
+        thread: &ThreadId,
+        namespace: &Namespace,
+        at: At,
+    ) -> impl Future<Output = Result<Option<Loaded>>> + Send;
+
+    /// Checkpoints of a thread, newest first.
+    fn history(
+        &self,
+        thread: &ThreadId,
+        namespace: &Namespace,
+        query: &HistoryQuery,
+    ) -> impl Future<Output = Result<Vec<Loaded>>> + Send;
+
+    /// How a thread stands, or `None` when there is no such thread.
+    fn status(&self, thread: &ThreadId) -> impl Future<Output = Result<Option<ThreadStatus>>> + Send;
+
+    /// The paths of all graphs that have checkpoints on a thread.
+    fn namespaces(&self, thread: &ThreadId) -> impl Future<Output = Result<Vec<Namespace>>> + Send;
+
+    /// Removes everything of a thread. Refused while a run moves it.
+    fn delete_thread(&self, thread: &ThreadId) -> impl Future<Output = Result<()>> + Send;
+
+    /// Copies everything of a thread to one that does not exist yet.
+    fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> impl Future<Output = Result<()>> + Send;
+
+    /// Removes old checkpoints; those that stay remain whole.
+    fn prune(&self, thread: &ThreadId, retention: &Retention) -> impl Future<Output = Result<PruneReport>> + Send;
+
+    /// What the store holds.
+    fn stats(&self) -> impl Future<Output = Result<Stats>> + Send;
+}
+
+/// A checkpointer behind one pointer: what the engine holds.
+#[derive(Clone)]
+pub struct SharedCheckpointer(Arc<dyn Erased>);
+
+impl SharedCheckpointer {
+    /// Puts a checkpointer behind a pointer.
+    pub fn new(checkpointer: impl Checkpointer) -> Self {
+        Self(Arc::new(checkpointer))
+    }
+
+    /// True when both are one and the same.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<C: Checkpointer> From<C> for SharedCheckpointer {
+    fn from(checkpointer: C) -> Self {
+        Self::new(checkpointer)
+    }
+}
+
+macro_rules! boxed {
+    ($($(#[$doc:meta])* fn $name:ident(&self $(, $argument:ident: $kind:ty)*) -> $output:ty;)*) => {
+        trait Erased: Send + Sync {
+            fn release(&self, lease: &Lease);
+            $(fn $name<'a>(&'a self $(, $argument: $kind)*) -> BoxFuture<'a, Result<$output>>;)*
+        }
+
+        impl<C: Checkpointer> Erased for C {
+            fn release(&self, lease: &Lease) { Checkpointer::release(self, lease) }
+            $(fn $name<'a>(&'a self $(, $argument: $kind)*) -> BoxFuture<'a, Result<$output>> {
+                Box::pin(Checkpointer::$name(self $(, $argument)*))
+            })*
+        }
+
+        impl SharedCheckpointer {
+            /// Gives the right to move a thread back.
+            pub fn release(&self, lease: &Lease) { self.0.release(lease) }
+            $($(#[$doc])* pub fn $name<'a>(&'a self $(, $argument: $kind)*) -> BoxFuture<'a, Result<$output>> {
+                self.0.$name($($argument),*)
+            })*
+        }
+    };
+}
+
+boxed! {
+    /// See [`Checkpointer::acquire`].
+    fn acquire(&self, thread: &'a ThreadId, run: RunId) -> Lease;
+    /// See [`Checkpointer::commit`].
+    fn commit(&self, commit: &'a Commit) -> ();
+    /// See [`Checkpointer::load`].
+    fn load(&self, thread: &'a ThreadId, namespace: &'a Namespace, at: At) -> Option<Loaded>;
+    /// See [`Checkpointer::history`].
+    fn history(&self, thread: &'a ThreadId, namespace: &'a Namespace, query: &'a HistoryQuery) -> Vec<Loaded>;
+    /// See [`Checkpointer::status`].
+    fn status(&self, thread: &'a ThreadId) -> Option<ThreadStatus>;
+    /// See [`Checkpointer::namespaces`].
+    fn namespaces(&self, thread: &'a ThreadId) -> Vec<Namespace>;
+    /// See [`Checkpointer::delete_thread`].
+    fn delete_thread(&self, thread: &'a ThreadId) -> ();
+    /// See [`Checkpointer::copy_thread`].
+    fn copy_thread(&self, from: &'a ThreadId, to: &'a ThreadId) -> ();
+    /// See [`Checkpointer::prune`].
+    fn prune(&self, thread: &'a ThreadId, retention: &'a Retention) -> PruneReport;
+    /// See [`Checkpointer::stats`].
+    fn stats(&self) -> Stats;
+}

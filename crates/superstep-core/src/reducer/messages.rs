@@ -1,0 +1,35 @@
+//! The fold over message lists: replace by id, remove, append. The rules are in [`crate::message`].
+
+use std::sync::Arc;
+
+use super::{Reducer, Saved};
+use crate::change::Change;
+use crate::datum::Datum;
+use crate::fault::Fault;
+use crate::message::{Message, MessageEdits, MessageId, Messages};
+
+/// Replaces messages that have the same id in their place, removes, and appends the rest.
+pub struct AddMessages;
+
+impl Reducer<Messages> for AddMessages {
+    type Input = MessageEdits;
+
+    fn name() -> String {
+        "add_messages".to_owned()
+    }
+    fn reduce(current: &mut Messages, input: MessageEdits) -> Result<Change, Fault> {
+        current.fold(input)
+    }
+    fn part(value: &Messages, change: &Change) -> Datum {
+        Datum::live(value.part(change))
+    }
+    fn restore(value: &mut Messages, change: &Change, part: Datum) -> Result<(), Fault> {
+        value.restore(change, part.take::<Vec<Arc<Message>>>()?)
+    }
+    fn save(value: &Messages) -> Saved<Messages> {
+        Saved::Value(value.clone())
+    }
+    fn stamp(input: &mut MessageEdits, fresh: &mut dyn FnMut() -> String) {
+        input.stamp(&mut || MessageId::from(fresh()));
+    }
+}

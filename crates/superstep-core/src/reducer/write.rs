@@ -1,0 +1,159 @@
+//! What may be given to a setter of an update: the reducer's input, something that plainly becomes one,
+//! or an [`Overwrite`] of the whole value.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Add, AddMessages, Append, Capped, FieldValue, Items, KeepLast, KeyOf, MapEdits, Max, Merge, MergeBy, Min, Reducer,
+    Replace, SetUnion,
+};
+use crate::datum::Datum;
+use crate::message::{MessageEdits, Messages};
+use crate::update::{How, Overwrite};
+
+/// A value that can be written to a field of type `T` with reducer `R`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written to a field of type `{T}`",
+    label = "this field does not take a `{Self}`",
+    note = "give a value of the field's type, one item or many for a list, or `Overwrite(value)` to replace it whole"
+)]
+pub trait IntoWrite<T, R> {
+    /// The value as a write.
+    fn into_write(self) -> (How, Datum);
+}
+
+impl<T: FieldValue, R: Reducer<T>> IntoWrite<T, R> for Overwrite<T> {
+    fn into_write(self) -> (How, Datum) {
+        (How::Overwrite, Datum::live(self.0))
+    }
+}
+
+fn input<I: FieldValue>(value: I) -> (How, Datum) {
+    (How::Reduce, Datum::live(value))
+}
+
+impl<T: FieldValue> IntoWrite<T, Replace> for T {
+    fn into_write(self) -> (How, Datum) {
+        input(self)
+    }
+}
+
+impl<T: FieldValue> IntoWrite<Option<T>, Replace> for T {
+    fn into_write(self) -> (How, Datum) {
+        input(Some(self))
+    }
+}
+
+impl IntoWrite<String, Replace> for &str {
+    fn into_write(self) -> (How, Datum) {
+        input(self.to_owned())
+    }
+}
+
+impl IntoWrite<Option<String>, Replace> for &str {
+    fn into_write(self) -> (How, Datum) {
+        input(Some(self.to_owned()))
+    }
+}
+
+impl IntoWrite<String, Add> for String {
+    fn into_write(self) -> (How, Datum) {
+        input(self)
+    }
+}
+
+impl IntoWrite<String, Add> for &str {
+    fn into_write(self) -> (How, Datum) {
+        input(self.to_owned())
+    }
+}
+
+macro_rules! numbers {
+    ($($number:ty),*) => {$(
+        impl IntoWrite<$number, Add> for $number {
+            fn into_write(self) -> (How, Datum) { input(self) }
+        }
+        impl IntoWrite<Option<$number>, Add> for $number {
+            fn into_write(self) -> (How, Datum) { input(self) }
+        }
+    )*};
+}
+numbers!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64);
+
+impl<T: FieldValue + PartialOrd> IntoWrite<T, Max> for T {
+    fn into_write(self) -> (How, Datum) {
+        input(self)
+    }
+}
+
+impl<T: FieldValue + PartialOrd> IntoWrite<T, Min> for T {
+    fn into_write(self) -> (How, Datum) {
+        input(self)
+    }
+}
+
+macro_rules! lists {
+    ($([$($generics:tt)*] $reducer:ty;)*) => {$(
+        impl<E: FieldValue, $($generics)*> IntoWrite<Vec<E>, $reducer> for E {
+            fn into_write(self) -> (How, Datum) { input(Items(vec![self])) }
+        }
+        impl<E: FieldValue, $($generics)*> IntoWrite<Vec<E>, $reducer> for Vec<E> {
+            fn into_write(self) -> (How, Datum) { input(Items(self)) }
+        }
+        impl<E: FieldValue, const COUNT: usize, $($generics)*> IntoWrite<Vec<E>, $reducer> for [E; COUNT] {
+            fn into_write(self) -> (How, Datum) { input(Items(Vec::from(self))) }
+        }
+        impl<E: FieldValue, $($generics)*> IntoWrite<Vec<E>, $reducer> for Option<E> {
+            fn into_write(self) -> (How, Datum) { input(Items(Vec::from_iter(self))) }
+        }
+        impl<$($generics)*> IntoWrite<Vec<String>, $reducer> for &str {
+            fn into_write(self) -> (How, Datum) { input(Items(vec![self.to_owned()])) }
+        }
+    )*};
+}
+lists! {
+    [] Append;
+    [] Add;
+    [const N: usize] KeepLast<N>;
+    [const N: usize] Capped<N>;
+    [] SetUnion;
+}
+
+impl<E: FieldValue, K: KeyOf<E>> IntoWrite<Vec<E>, MergeBy<K>> for E {
+    fn into_write(self) -> (How, Datum) {
+        input(Items(vec![self]))
+    }
+}
+
+impl<E: FieldValue, K: KeyOf<E>> IntoWrite<Vec<E>, MergeBy<K>> for Vec<E> {
+    fn into_write(self) -> (How, Datum) {
+        input(Items(self))
+    }
+}
+
+impl<E: FieldValue + Ord> IntoWrite<std::collections::BTreeSet<E>, SetUnion> for E {
+    fn into_write(self) -> (How, Datum) {
+        input(Items(vec![self]))
+    }
+}
+
+impl<E: FieldValue + Ord> IntoWrite<std::collections::BTreeSet<E>, SetUnion> for Vec<E> {
+    fn into_write(self) -> (How, Datum) {
+        input(Items(self))
+    }
+}
+
+impl<K: FieldValue + Ord, V: FieldValue, I: Into<MapEdits<K, V>>> IntoWrite<BTreeMap<K, V>, Merge> for I
+where
+    MapEdits<K, V>: FieldValue,
+{
+    fn into_write(self) -> (How, Datum) {
+        input(self.into())
+    }
+}
+
+impl<I: Into<MessageEdits>> IntoWrite<Messages, AddMessages> for I {
+    fn into_write(self) -> (How, Datum) {
+        input(self.into())
+    }
+}

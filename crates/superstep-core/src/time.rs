@@ -1,0 +1,403 @@
+//! Points in time as the product writes them: RFC 3339 with offset, at most microseconds, `Z` for UTC (R-FWK-95).
+//!
+//! Text without an offset is accepted on input only, as UTC for system times and in a named zone for event times.
+//! Zone rules are built in. Never reads the clock, the environment or a file of the system.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::fault::Fault;
+use crate::suggest::nearest;
+use crate::types::excerpt;
+
+/// An instant with the offset from UTC it is written in.
+///
+/// Two times are equal, and ordered, by their instant alone: `10:00+02:00` equals `08:00Z`. Digits beyond microseconds
+/// are cut off when a time is read, so that what is written is what is compared.
+///
+/// ```
+/// use superstep_core::time::Time;
+/// let naive = Time::parse_event("2026-07-01T09:30:00", "Europe/Berlin")?;
+/// assert_eq!(naive.to_string(), "2026-07-01T09:30:00+02:00");
+/// assert_eq!(naive, Time::parse_system("2026-07-01T07:30:00")?);
+/// # Ok::<(), superstep_core::fault::Fault>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Time {
+    /// Whole microseconds.
+    instant: Timestamp,
+    /// Whole minutes, the finest that RFC 3339 can write.
+    offset: Offset,
+}
+
+impl Time {
+    /// Reads exactly what RFC 3339 allows: date, time with seconds, offset; the form that is stored.
+    ///
+    /// # Errors
+    /// When the text is not RFC 3339, has no offset, or names a day or hour that does not exist.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        if !is_rfc3339(text) {
+            let fault = Fault::new(format!("`{}` is not a time with offset in RFC 3339", excerpt(text)));
+            return Err(fault.help(EXAMPLE));
+        }
+        read(text, &TimeZone::UTC)
+    }
+
+    /// Reads a system time: an offset is kept, text without one is read as UTC.
+    ///
+    /// # Errors
+    /// When the text is no time, has no time of day, or carries a zone name, which RFC 3339 cannot keep.
+    pub fn parse_system(text: &str) -> Result<Self, Fault> {
+        read(text, &TimeZone::UTC)
+    }
+
+    /// Reads the time of an event: an offset is kept, text without one is read in the IANA zone `zone`.
+    ///
+    /// Where clocks are moved, jiff's rule "compatible" decides, which is also that of RFC 5545: a time that is skipped
+    /// in spring moves forward by the length of the gap, a time that happens twice in autumn is the first one.
+    ///
+    /// # Errors
+    /// When the zone is unknown (the nearest name is the advice), or as for [`Time::parse_system`].
+    pub fn parse_event(text: &str, zone: &str) -> Result<Self, Fault> {
+        read(text, &find_zone(zone)?)
+    }
+
+    /// The time in UTC that lies `micros` microseconds after the start of 1970.
+    ///
+    /// # Errors
+    /// When the year is not within 0000 to 9999.
+    pub fn from_unix_micros(micros: i64) -> Result<Self, Fault> {
+        let instant = Timestamp::from_microsecond(micros).map_err(|_| out_of_range())?;
+        Time::new(instant, Offset::UTC)
+    }
+
+    /// Microseconds since the start of 1970; the offset is not part of it.
+    pub fn as_unix_micros(self) -> i64 {
+        self.instant.as_microsecond()
+    }
+
+    /// The same instant, written in the offset that the IANA zone `zone` has then.
+    ///
+    /// # Errors
+    /// When the zone is unknown, or the year there is not within 0000 to 9999.
+    pub fn in_zone(self, zone: &str) -> Result<Self, Fault> {
+        let offset = find_zone(zone)?.to_offset(self.instant);
+        Time::new(self.instant, offset)
+    }
+
+    fn new(instant: Timestamp, offset: Offset) -> Result<Self, Fault> {
+        // Local mean times of the nineteenth century have seconds; the instant stays, only its writing moves.
+        let minutes = offset.seconds() / 60;
+        let offset = Offset::from_seconds(minutes * 60).map_err(|_| out_of_range())?;
+        let micros = i64::try_from(instant.as_nanosecond().div_euclid(1_000)).map_err(|_| out_of_range())?;
+        let instant = Timestamp::from_microsecond(micros).map_err(|_| out_of_range())?;
+        if offset.to_datetime(instant).year() < 0 {
+            return Err(out_of_range());
+        }
+        Ok(Time { instant, offset })
+    }
+}
+
+const EXAMPLE: &str = "write it like `2026-03-01T09:30:00Z` or `2026-03-01T10:30:00+01:00`";
+
+/// The bundled rules and no others, whatever features another crate switches on in jiff.
+static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+fn read(text: &str, zone: &TimeZone) -> Result<Time, Fault> {
+    let refuse = |why: &str| Fault::new(format!("`{}` {why}", excerpt(text))).help(EXAMPLE);
+    let pieces = Pieces::parse(text).map_err(|_| refuse("is not a time"))?;
+    if pieces.time_zone_annotation().is_some() {
+        return Err(refuse("carries a zone name in brackets, which a stored time cannot keep"));
+    }
+    let time_of_day = pieces.time().ok_or_else(|| refuse("is a date without a time of day"))?;
+    let civil = pieces.date().to_datetime(time_of_day);
+    let (instant, offset) = match pieces.to_numeric_offset() {
+        Some(offset) if offset.seconds().abs() >= 24 * 3_600 => return Err(refuse("has an offset of a day or more")),
+        Some(offset) => (offset.to_timestamp(civil), offset),
+        None => {
+            let instant = zone.to_ambiguous_timestamp(civil).compatible();
+            let offset = instant.as_ref().map_or(Offset::UTC, |instant| zone.to_offset(*instant));
+            (instant, offset)
+        }
+    };
+    Time::new(instant.map_err(|_| out_of_range())?, offset)
+}
+
+fn find_zone(name: &str) -> Result<TimeZone, Fault> {
+    ZONES.get(name).map_err(|_| {
+        let fault = Fault::new(format!("unknown time zone `{}`", excerpt(name)));
+        let names: Vec<String> = ZONES.available().map(|zone| zone.to_string()).collect();
+        // People write the city alone, so it is looked for among the cities too.
+        let city = |zone: &String| zone.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(name));
+        let meant = names.iter().find(|zone| city(zone)).map(String::as_str);
+        match meant.or_else(|| nearest(name, names.iter().map(String::as_str))) {
+            Some(zone) => fault.help(format!("did you mean `{zone}`?")),
+            None => fault.help("use an IANA name such as `Europe/Berlin` or `UTC`"),
+        }
+    })
+}
+
+fn out_of_range() -> Fault {
+    Fault::new("the time is not within the years 0000 to 9999")
+}
+
+/// Whether the text has the shape of RFC 3339; whether the day exists is for the calendar to say.
+fn is_rfc3339(text: &str) -> bool {
+    const SHAPE: &[u8] = b"dddd-dd-ddTdd:dd:dd";
+    let bytes = text.as_bytes();
+    let matches = |shape: &[u8], bytes: &[u8]| {
+        shape.len() == bytes.len()
+            && shape.iter().zip(bytes).all(|(shape, byte)| match shape {
+                b'd' => byte.is_ascii_digit(),
+                b'T' => matches!(byte, b'T' | b't' | b' '),
+                b's' => matches!(byte, b'+' | b'-'),
+                other => byte == other,
+            })
+    };
+    let Some((head, tail)) = bytes.split_at_checked(SHAPE.len()) else { return false };
+    let tail = match tail.strip_prefix(b".") {
+        Some(fraction) => {
+            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            // Nine is what the calendar reads; more would be refused there with a less clear message.
+            if digits == 0 || digits > 9 {
+                return false;
+            }
+            &fraction[digits..]
+        }
+        None => tail,
+    };
+    matches(SHAPE, head) && (matches!(tail, b"Z" | b"z") || matches(b"sdd:dd", tail))
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let local = self.offset.to_datetime(self.instant);
+        let (date, time) = (local.date(), local.time());
+        write!(f, "{:04}-{:02}-{:02}", date.year(), date.month(), date.day())?;
+        write!(f, "T{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second())?;
+        let micros = time.subsec_nanosecond() / 1_000;
+        if micros != 0 {
+            write!(f, ".{}", format!("{micros:06}").trim_end_matches('0'))?;
+        }
+        if self.offset == Offset::UTC {
+            return f.write_str("Z");
+        }
+        let minutes = self.offset.seconds() / 60;
+        let sign = if minutes < 0 { '-' } else { '+' };
+        write!(f, "{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl PartialEq for Time {
+    fn eq(&self, other: &Self) -> bool {
+        self.instant == other.instant
+    }
+}
+
+impl Eq for Time {}
+
+impl PartialOrd for Time {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Time {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.instant.cmp(&other.instant)
+    }
+}
+
+impl Hash for Time {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.instant.hash(state);
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Reads as [`Time::parse_system`] does: what we write has an offset, what comes from outside may have none.
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Time::parse_system(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn written(time: Result<Time, Fault>) -> Result<String, String> {
+        time.map(|time| time.to_string()).map_err(|fault| fault.message)
+    }
+
+    /// R-FWK-95: written with offset, at most microseconds, `Z` for UTC; a naive system time is read as UTC.
+    #[test]
+    fn a_system_time_keeps_its_offset_and_is_utc_without_one() {
+        let rows = [
+            ("2026-03-01T09:30:00Z", "2026-03-01T09:30:00Z"),
+            ("2026-03-01T09:30:00z", "2026-03-01T09:30:00Z"),
+            ("2026-03-01T09:30:00", "2026-03-01T09:30:00Z"),
+            ("2026-03-01 09:30:00", "2026-03-01T09:30:00Z"),
+            ("2026-03-01T09:30", "2026-03-01T09:30:00Z"),
+            // Python's `utcnow().isoformat()`, the text of seed 002.
+            ("2026-03-01T09:30:00.120300", "2026-03-01T09:30:00.1203Z"),
+            ("2026-03-01T09:30:00.000000", "2026-03-01T09:30:00Z"),
+            ("2026-03-01T09:30:00.123456789Z", "2026-03-01T09:30:00.123456Z"),
+            ("1969-12-31T23:59:59.9999999Z", "1969-12-31T23:59:59.999999Z"),
+            ("2026-03-01T09:30:00+00:00", "2026-03-01T09:30:00Z"),
+            ("2026-03-01T09:30:00-00:00", "2026-03-01T09:30:00Z"),
+            ("2026-03-01T09:30:00+05:30", "2026-03-01T09:30:00+05:30"),
+            ("2026-03-01T09:30:00-00:30", "2026-03-01T09:30:00-00:30"),
+            ("2026-03-01T09:30:00-03:30", "2026-03-01T09:30:00-03:30"),
+            ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(written(Time::parse_system(text)), Ok(expected.into()), "{text}");
+            let again = written(Time::parse(expected));
+            assert_eq!(again, Ok(expected.into()), "the written form is the strict form");
+        }
+    }
+
+    /// R-FWK-95: what is not a time is refused, and the text is named.
+    #[test]
+    fn text_that_is_no_time_is_refused() {
+        let rows = [
+            ("", "`` is not a time"),
+            ("tomorrow", "`tomorrow` is not a time"),
+            ("2026-02-30T09:30:00Z", "`2026-02-30T09:30:00Z` is not a time"),
+            ("2026-03-01T25:00:00Z", "`2026-03-01T25:00:00Z` is not a time"),
+            ("2026-03-01", "`2026-03-01` is a date without a time of day"),
+            ("2026-03-01T09:30:00+25:00", "`2026-03-01T09:30:00+25:00` has an offset of a day or more"),
+            (
+                "2026-03-01T09:30:00+01:00[Europe/Berlin]",
+                "`2026-03-01T09:30:00+01:00[Europe/Berlin]` carries a zone name in brackets, which a stored time cannot keep",
+            ),
+            ("9999-12-31T23:59:59Z", "the time is not within the years 0000 to 9999"),
+            ("-000001-01-01T00:00:00Z", "the time is not within the years 0000 to 9999"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(written(Time::parse_system(text)), Err(expected.into()), "{text}");
+        }
+    }
+
+    /// R-FWK-95: what is stored always has an offset, so the strict form refuses text without one.
+    #[test]
+    fn the_strict_form_is_rfc_3339_and_nothing_else() {
+        let refused = [
+            "2026-03-01T09:30:00",
+            "2026-03-01T09:30Z",
+            "2026-03-01T09:30:00+0100",
+            "2026-03-01T09:30:00+01",
+            "2026-03-01T09:30:00.Z",
+            "2026-03-01T09:30:00.1234567890Z",
+            "20260301T093000Z",
+            "2026-03-01T09:30:00Zürich",
+            "ü",
+        ];
+        for text in refused {
+            let fault = Time::parse(text).expect_err(text);
+            assert_eq!(fault.message, format!("`{text}` is not a time with offset in RFC 3339"));
+            assert!(fault.help.is_some());
+        }
+    }
+
+    /// R-FWK-95: a naive event time is read in the family's zone, by built-in rules, also where clocks are moved.
+    #[test]
+    fn an_event_time_without_offset_is_read_in_its_zone() {
+        let rows = [
+            ("2026-01-15T10:00:00", "Europe/Berlin", "2026-01-15T10:00:00+01:00"),
+            ("2026-07-15T10:00:00", "Europe/Berlin", "2026-07-15T10:00:00+02:00"),
+            ("2026-07-15T10:00:00", "europe/berlin", "2026-07-15T10:00:00+02:00"),
+            ("2026-07-15T10:00:00", "America/New_York", "2026-07-15T10:00:00-04:00"),
+            ("2026-07-15T10:00:00", "Asia/Kathmandu", "2026-07-15T10:00:00+05:45"),
+            ("2026-07-15T10:00:00", "UTC", "2026-07-15T10:00:00Z"),
+            // An offset in the text wins over the zone.
+            ("2026-07-15T10:00:00-07:00", "Europe/Berlin", "2026-07-15T10:00:00-07:00"),
+            // 02:00 to 03:00 does not exist on this day: moved forward by the gap.
+            ("2026-03-29T02:30:00", "Europe/Berlin", "2026-03-29T03:30:00+02:00"),
+            // 02:00 to 03:00 happens twice on this day: the first one.
+            ("2026-10-25T02:30:00", "Europe/Berlin", "2026-10-25T02:30:00+02:00"),
+            // Local mean time was 53 minutes and 28 seconds ahead; the instant is kept, the offset written in minutes.
+            ("1850-01-01T12:00:00", "Europe/Berlin", "1850-01-01T11:59:32+00:53"),
+        ];
+        for (text, zone, expected) in rows {
+            assert_eq!(written(Time::parse_event(text, zone)), Ok(expected.into()), "{text} {zone}");
+        }
+    }
+
+    /// R-FWK-95: zone names are IANA; another name is refused with the nearest one.
+    #[test]
+    fn an_unknown_zone_is_refused_with_the_nearest_name() {
+        let rows = [
+            ("Europe/Berln", Some("did you mean `Europe/Berlin`?")),
+            ("Berlin", Some("did you mean `Europe/Berlin`?")),
+            ("America/NewYork", Some("did you mean `America/New_York`?")),
+            ("", Some("use an IANA name such as `Europe/Berlin` or `UTC`")),
+        ];
+        for (zone, help) in rows {
+            let fault = Time::parse_event("2026-07-15T10:00:00Z", zone).expect_err("unknown");
+            assert_eq!((fault.message, fault.help.as_deref()), (format!("unknown time zone `{zone}`"), help));
+        }
+    }
+
+    #[test]
+    fn times_compare_by_instant_and_not_by_text() {
+        let parse = |text| Time::parse(text).expect("a time");
+        let berlin = parse("2026-07-01T10:00:00+02:00");
+        assert_eq!(berlin, parse("2026-07-01T08:00:00Z"));
+        assert!(berlin < parse("2026-07-01T09:00:00Z"));
+        assert_eq!(berlin.as_unix_micros(), 1_782_892_800_000_000);
+        assert_eq!(berlin.in_zone("UTC").expect("known").to_string(), "2026-07-01T08:00:00Z");
+        assert!(berlin.in_zone("Nowhere/Atall").is_err());
+        assert!(Time::from_unix_micros(i64::MAX).is_err());
+    }
+
+    /// R-FWK-50: a time survives JSON, and naive text is read as UTC there.
+    #[test]
+    fn a_time_is_text_in_json() {
+        let time: Time = serde_json::from_str("\"2026-03-01T09:30:00.5\"").expect("a time");
+        assert_eq!(serde_json::to_string(&time).expect("text"), "\"2026-03-01T09:30:00.5Z\"");
+        assert!(serde_json::from_str::<Time>("\"soon\"").is_err());
+        assert!(serde_json::from_str::<Time>("17").is_err());
+    }
+
+    proptest! {
+        /// R-FWK-50, R-FWK-95: any time, in any zone's offset, is read back from its text without loss.
+        #[test]
+        fn every_time_survives_its_own_text(
+            micros in -62_000_000_000_000_000i64..253_000_000_000_000_000,
+            zone in prop::sample::select(vec!["UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "Pacific/Apia"]),
+        ) {
+            let time = Time::from_unix_micros(micros)?.in_zone(zone)?;
+            let text = time.to_string();
+            let again = Time::parse(&text)?;
+            prop_assert_eq!(again.as_unix_micros(), micros);
+            prop_assert_eq!(again.to_string(), text);
+        }
+
+        #[test]
+        fn no_text_makes_a_time_panic(text in "\\PC{0,40}|[0-9TZ:.+-]{0,30}") {
+            let _ = (Time::parse(&text), Time::parse_system(&text), Time::parse_event(&text, &text));
+        }
+    }
+}

@@ -1,0 +1,531 @@
+//! The types a field of a dynamic schema may have, and the check of a value against one (R-GRA-5 to R-GRA-7).
+//!
+//! A check lists every problem with a JSON pointer and never changes the value. Whether a problem is an error, a warning
+//! or nothing is for the caller to say, and so are the names of field, node and superstep.
+
+mod range;
+mod schema;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use crate::fault::Fault;
+use crate::suggest::known_names;
+use crate::time::Time;
+
+pub use range::Range;
+pub use schema::Schema;
+
+/// What values a field accepts; null is accepted by `Any`, by `Nullable` and by a schema that says so.
+///
+/// The data form is a name (`"integer"`, nullable: `"integer?"`), `{"nullable": ..}`, `{"enum": [..]}` or `{"schema": {..}}`.
+///
+/// ```
+/// use serde_json::json;
+/// use superstep_core::types::FieldType;
+/// let count = FieldType::parse(&json!("integer?"))?;
+/// assert!(count.check(&json!(null)).is_ok());
+/// assert_eq!(count.check(&json!("3")).unwrap_err()[0].message, "expected integer, found string");
+/// # Ok::<(), superstep_core::fault::Fault>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum FieldType {
+    /// Every value; what a field without a type has.
+    Any,
+    /// `true` or `false`.
+    Boolean,
+    /// A number written without fraction that fits 64 bits, signed or not; `1.0` is none.
+    Integer,
+    /// Every number.
+    Number,
+    /// Every string.
+    String,
+    /// Every array.
+    Array,
+    /// Every object.
+    Object,
+    /// A string that is a time of RFC 3339 with offset.
+    DateTime,
+    /// An array of objects; what is in a message is for the messages reducer to read.
+    Messages,
+    /// One of these values, none of them null.
+    Enum(Vec<Value>),
+    /// Null or what the inner type accepts.
+    Nullable(Box<FieldType>),
+    /// What a JSON Schema accepts.
+    Schema(Schema),
+}
+
+/// The types that have a name of their own, in the order of R-GRA-6.
+const NAMED: [(&str, FieldType); 9] = [
+    ("any", FieldType::Any),
+    ("boolean", FieldType::Boolean),
+    ("integer", FieldType::Integer),
+    ("number", FieldType::Number),
+    ("string", FieldType::String),
+    ("array", FieldType::Array),
+    ("object", FieldType::Object),
+    ("datetime", FieldType::DateTime),
+    ("messages", FieldType::Messages),
+];
+
+/// What other languages call these types; no edit distance finds them.
+const FOREIGN: [(&str, &str); 12] = [
+    ("dict", "object"),
+    ("map", "object"),
+    ("hash", "object"),
+    ("record", "object"),
+    ("list", "array"),
+    ("vec", "array"),
+    ("float", "number"),
+    ("double", "number"),
+    ("text", "string"),
+    ("symbol", "string"),
+    ("time", "datetime"),
+    ("timestamp", "datetime"),
+];
+
+impl FieldType {
+    /// Reads the data form.
+    ///
+    /// # Errors
+    /// When a name is unknown (the advice lists the known ones, the nearest first), when an enumeration is empty or has
+    /// null among its values, or when a schema is no JSON Schema.
+    pub fn parse(form: &Value) -> Result<Self, Fault> {
+        match form {
+            Value::String(name) => parse_name(name),
+            Value::Object(map) => parse_map(map),
+            other => Err(Fault::new(format!("expected a type, found {}", kind(other))).help(FORMS)),
+        }
+    }
+
+    /// A type that is an enumeration of `values`.
+    ///
+    /// # Errors
+    /// When there is no value, or null is among them.
+    pub fn enumeration(values: Vec<Value>) -> Result<Self, Fault> {
+        if values.is_empty() {
+            return Err(Fault::new("an enumeration needs at least one value"));
+        }
+        if values.contains(&Value::Null) {
+            return Err(
+                Fault::new("null cannot be a value of an enumeration").help("use `{\"nullable\": {\"enum\": [..]}}`")
+            );
+        }
+        Ok(FieldType::Enum(values))
+    }
+
+    /// A type that is what a JSON Schema accepts; the schema is compiled here, once.
+    ///
+    /// # Errors
+    /// When the value is not a valid JSON Schema or refers to another document.
+    pub fn schema(source: Value) -> Result<Self, Fault> {
+        Schema::new(source).map(FieldType::Schema)
+    }
+
+    /// Checks a value and lists every problem, each with its place below the field.
+    ///
+    /// # Errors
+    /// The problems, at least one, in order of place.
+    pub fn check(&self, value: &Value) -> Result<(), Vec<Fault>> {
+        let faults = self.faults(value);
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+
+    /// Checks a value that comes from outside, and writes a time the way we store it: with offset, naive text as UTC.
+    ///
+    /// # Errors
+    /// As for [`FieldType::check`], except that a time may lack its offset.
+    pub fn admit(&self, value: Value) -> Result<Value, Vec<Fault>> {
+        match (self, &value) {
+            (FieldType::Nullable(inner), found) if !found.is_null() => inner.admit(value),
+            (FieldType::DateTime, Value::String(text)) => match Time::parse_system(text) {
+                Ok(time) => Ok(Value::String(time.to_string())),
+                Err(fault) => Err(vec![fault]),
+            },
+            _ => self.check(&value).map(|()| value),
+        }
+    }
+
+    /// The type as JSON Schema, as precise as JSON Schema can be.
+    pub fn to_json_schema(&self) -> Value {
+        match self {
+            FieldType::Any => json!({}),
+            FieldType::DateTime => json!({ "type": "string", "format": "date-time" }),
+            FieldType::Messages => json!({ "type": "array", "items": { "type": "object" } }),
+            FieldType::Enum(values) => json!({ "enum": values }),
+            FieldType::Nullable(inner) => nullable_schema(inner.to_json_schema()),
+            FieldType::Schema(schema) => schema.source().clone(),
+            named => json!({ "type": named.name() }),
+        }
+    }
+
+    fn faults(&self, value: &Value) -> Vec<Fault> {
+        let fits = match (self, value) {
+            (FieldType::Any, _)
+            | (FieldType::Nullable(_), Value::Null)
+            | (FieldType::Boolean, Value::Bool(_))
+            | (FieldType::Number, Value::Number(_))
+            | (FieldType::String, Value::String(_))
+            | (FieldType::Array, Value::Array(_))
+            | (FieldType::Object, Value::Object(_)) => true,
+            (FieldType::Integer, Value::Number(number)) => !number.is_f64(),
+            (FieldType::DateTime, Value::String(text)) => return Time::parse(text).err().into_iter().collect(),
+            (FieldType::Messages, Value::Array(items)) => return message_faults(items),
+            (FieldType::Enum(values), value) => return enum_fault(values, value).into_iter().collect(),
+            (FieldType::Nullable(inner), value) => return inner.faults(value),
+            (FieldType::Schema(schema), value) => return schema.faults(value),
+            _ => false,
+        };
+        if fits { Vec::new() } else { vec![self.mismatch(value)] }
+    }
+
+    fn mismatch(&self, value: &Value) -> Fault {
+        let fault = Fault::new(format!("expected {}, found {}", self.name(), kind(value)));
+        match (self, value) {
+            (FieldType::Integer, Value::Number(number)) => fault.help(format!("`{number}` is written as a fraction")),
+            (_, Value::Null) => fault.help(format!("the type `{}?` accepts null", self.name())),
+            _ => fault,
+        }
+    }
+
+    /// The name of a named type; the others are only ever written in their own data form.
+    fn name(&self) -> &'static str {
+        match self {
+            FieldType::Any => "any",
+            FieldType::Boolean => "boolean",
+            FieldType::Integer => "integer",
+            FieldType::Number => "number",
+            FieldType::String => "string",
+            FieldType::Array => "array",
+            FieldType::Object => "object",
+            FieldType::DateTime => "datetime",
+            FieldType::Messages => "messages",
+            FieldType::Enum(_) => "enum",
+            FieldType::Nullable(_) => "nullable",
+            FieldType::Schema(_) => "schema",
+        }
+    }
+
+    fn to_data(&self) -> Value {
+        match self {
+            FieldType::Enum(values) => json!({ "enum": values }),
+            FieldType::Schema(schema) => json!({ "schema": schema.source() }),
+            FieldType::Nullable(inner) => match inner.to_data() {
+                Value::String(name) if !name.ends_with('?') => Value::String(name + "?"),
+                inner => json!({ "nullable": inner }),
+            },
+            named => Value::String(named.name().into()),
+        }
+    }
+}
+
+const FORMS: &str = "a type is a name such as `\"integer\"` or `\"string?\"`, `{\"nullable\": ..}`, `{\"enum\": [..]}` or `{\"schema\": {..}}`";
+
+fn parse_name(name: &str) -> Result<FieldType, Fault> {
+    let (base, is_nullable) = name.strip_suffix('?').map_or((name, false), |base| (base, true));
+    let Some((_, found)) = NAMED.into_iter().find(|(known, _)| *known == base) else {
+        let meant = FOREIGN.iter().find(|(foreign, _)| foreign.eq_ignore_ascii_case(base)).map_or(base, |(_, own)| own);
+        let known: Vec<&str> = NAMED.iter().map(|(known, _)| *known).collect();
+        return Err(Fault::new(format!("unknown type `{}`", excerpt(name))).help(known_names(meant, &known)));
+    };
+    Ok(if is_nullable { FieldType::Nullable(Box::new(found)) } else { found })
+}
+
+fn parse_map(map: &Map<String, Value>) -> Result<FieldType, Fault> {
+    let mut entries = map.iter();
+    let (Some((form, argument)), None) = (entries.next(), entries.next()) else {
+        return Err(Fault::new(format!("expected a type, found object with {} keys", map.len())).help(FORMS));
+    };
+    let inside = |fault: Fault| {
+        let pointer = format!("/{form}{}", fault.pointer);
+        fault.at(pointer)
+    };
+    match (form.as_str(), argument) {
+        ("nullable", inner) => {
+            FieldType::parse(inner).map(|inner| FieldType::Nullable(Box::new(inner))).map_err(inside)
+        }
+        ("schema", source) => FieldType::schema(source.clone()).map_err(inside),
+        ("enum", Value::Array(values)) => FieldType::enumeration(values.clone()).map_err(inside),
+        ("enum", other) => Err(inside(Fault::new(format!("expected array, found {}", kind(other))))),
+        _ => {
+            let fault = Fault::new(format!("unknown form of a type `{}`", excerpt(form)));
+            Err(fault.help(known_names(form, &["nullable", "enum", "schema"])))
+        }
+    }
+}
+
+fn message_faults(items: &[Value]) -> Vec<Fault> {
+    let wrong = items.iter().enumerate().filter(|(_, item)| !item.is_object());
+    wrong.map(|(at, item)| Fault::new(format!("expected object, found {}", kind(item))).at(format!("/{at}"))).collect()
+}
+
+fn enum_fault(values: &[Value], value: &Value) -> Option<Fault> {
+    (!values.contains(value)).then(|| not_one_of(values, value))
+}
+
+/// The refusal of a value that is not in a list, with the near-miss if both are strings.
+pub(crate) fn not_one_of(values: &[Value], value: &Value) -> Fault {
+    const SHOWN: usize = 12;
+    let mut list: Vec<String> = values.iter().take(SHOWN).map(brief).collect();
+    if values.len() > SHOWN {
+        list.push(format!("{} more", values.len() - SHOWN));
+    }
+    let fault = Fault::new(format!("expected one of {}, found {}", list.join(", "), brief(value)));
+    let near =
+        value.as_str().and_then(|text| crate::suggest::did_you_mean(text, values.iter().filter_map(Value::as_str)));
+    match near {
+        Some(help) => fault.help(help),
+        None => fault,
+    }
+}
+
+/// Lets a schema accept null too; definitions stay at the top, where references look for them.
+fn nullable_schema(inner: Value) -> Value {
+    let Value::Object(mut map) = inner else { return json!({ "anyOf": [inner, { "type": "null" }] }) };
+    if map.is_empty() {
+        return Value::Object(map);
+    }
+    if let (Some(Value::String(name)), None, None) = (map.get("type"), map.get("enum"), map.get("const")) {
+        let both = if name == "null" { json!("null") } else { json!([name, "null"]) };
+        map.insert("type".into(), both);
+        return Value::Object(map);
+    }
+    let mut outer = Map::new();
+    for key in ["$schema", "$defs", "definitions"] {
+        if let Some((key, value)) = map.remove_entry(key) {
+            outer.insert(key, value);
+        }
+    }
+    outer.insert("anyOf".into(), json!([map, { "type": "null" }]));
+    Value::Object(outer)
+}
+
+/// The word for the kind of a value; a number with a fraction is a `number`, without one an `integer`.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+const EXCERPT: usize = 60;
+
+/// A value short enough for a message: scalars as JSON, the others by their size.
+pub(crate) fn brief(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{:?}", excerpt(text)),
+        Value::Array(items) => format!("array of {}", items.len()),
+        Value::Object(map) => format!("object of {}", map.len()),
+        scalar => scalar.to_string(),
+    }
+}
+
+/// At most sixty characters of a text that came from outside.
+pub(crate) fn excerpt(text: &str) -> String {
+    cut(text, EXCERPT)
+}
+
+fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into(),
+    }
+}
+
+impl Serialize for FieldType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_data().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for FieldType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        FieldType::parse(&Value::deserialize(deserializer)?).map_err(explain)
+    }
+}
+
+/// A fault as the error of a deserializer, which has one text for fact and advice.
+pub(crate) fn explain<E: serde::de::Error>(fault: Fault) -> E {
+    match fault.help {
+        Some(help) => E::custom(format!("{}; {help}", fault.message)),
+        None => E::custom(fault.message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(form: Value) -> FieldType {
+        FieldType::parse(&form).expect("a type")
+    }
+
+    fn check(form: Value, value: Value, expected: &[(&str, &str)]) {
+        let found = parse(form.clone()).check(&value).err().unwrap_or_default();
+        let found: Vec<(&str, &str)> = found.iter().map(|fault| (&*fault.pointer, &*fault.message)).collect();
+        assert_eq!(found, expected, "{form} {value}");
+    }
+
+    /// R-GRA-5, R-GRA-6, R-GRA-7: each type accepts its own values and names expected and found type otherwise.
+    #[test]
+    fn a_type_accepts_its_values_and_names_what_it_found_instead() {
+        let accepted = [
+            ("any", vec![json!(null), json!(1), json!({})]),
+            ("boolean", vec![json!(true)]),
+            ("integer", vec![json!(0), json!(i64::MIN), json!(u64::MAX)]),
+            ("number", vec![json!(0), json!(1.5), json!(u64::MAX)]),
+            ("string", vec![json!(""), json!("é")]),
+            ("array", vec![json!([]), json!([1, "a"])]),
+            ("object", vec![json!({}), json!({ "a": null })]),
+            ("datetime", vec![json!("2026-03-01T09:30:00Z"), json!("2026-03-01T09:30:00.123456+05:30")]),
+            ("messages", vec![json!([]), json!([{ "role": "user", "content": "hi" }])]),
+        ];
+        for (name, values) in &accepted {
+            for value in values {
+                check(json!(name), value.clone(), &[]);
+                check(json!(format!("{name}?")), value.clone(), &[]);
+            }
+            check(json!(format!("{name}?")), json!(null), &[]);
+            check(json!({ "nullable": name }), json!(null), &[]);
+        }
+        let refused = [
+            ("integer", json!("str"), "expected integer, found string"),
+            ("integer", json!(1.0), "expected integer, found number"),
+            ("integer", json!(null), "expected integer, found null"),
+            ("integer?", json!(true), "expected integer, found boolean"),
+            ("boolean", json!(1), "expected boolean, found integer"),
+            ("number", json!("1"), "expected number, found string"),
+            ("string", json!([]), "expected string, found array"),
+            ("string", json!(null), "expected string, found null"),
+            ("array", json!({}), "expected array, found object"),
+            ("object", json!([]), "expected object, found array"),
+            ("object", json!(null), "expected object, found null"),
+            ("datetime", json!(1), "expected datetime, found integer"),
+            ("datetime", json!("2026-03-01T09:30:00"), "`2026-03-01T09:30:00` is not a time with offset in RFC 3339"),
+            ("messages", json!("hi"), "expected messages, found string"),
+            ("messages", json!(null), "expected messages, found null"),
+        ];
+        for (name, value, message) in refused {
+            check(json!(name), value, &[("", message)]);
+        }
+    }
+
+    /// R-GRA-50: one check lists all problems, each with a JSON pointer.
+    #[test]
+    fn all_problems_are_listed_with_pointers() {
+        let two = [("/0", "expected object, found integer"), ("/2", "expected object, found string")];
+        check(json!("messages"), json!([1, {}, "x"]), &two);
+        let schema = json!({ "schema": { "type": "array", "items": { "type": "integer" } } });
+        let two = [("/1", "expected integer, found string"), ("/2", "expected integer, found null")];
+        check(schema.clone(), json!([1, "a", null]), &two);
+        check(schema, json!(null), &[("", "expected array, found null")]);
+    }
+
+    /// R-GRA-6: enumerations, also nullable ones; a near miss is suggested.
+    #[test]
+    fn an_enumeration_accepts_its_values_only() {
+        let form = json!({ "enum": ["open", "closed", 3] });
+        check(form.clone(), json!("open"), &[]);
+        check(form.clone(), json!(3), &[]);
+        check(form.clone(), json!(null), &[("", "expected one of \"open\", \"closed\", 3, found null")]);
+        check(json!({ "nullable": form }), json!(null), &[]);
+        let faults = parse(form).check(&json!("opne")).expect_err("refused");
+        assert_eq!(faults[0].help.as_deref(), Some("did you mean `open`?"));
+    }
+
+    /// R-GRA-12 for types: an unknown name is an error that lists the known ones, the nearest first.
+    #[test]
+    fn an_unknown_type_is_refused_with_the_nearest_name() {
+        let rest = "known: `integer`, `any`, `boolean`, `number`, `string`, `array`, `object`, `datetime`, `messages`";
+        let rows = [
+            (json!("intger"), "unknown type `intger`", Some(format!("did you mean `integer`? {rest}"))),
+            (json!("int?"), "unknown type `int?`", Some(format!("did you mean `integer`? {rest}"))),
+            (json!("integer??"), "unknown type `integer??`", Some(format!("did you mean `integer`? {rest}"))),
+            (json!("bytes"), "unknown type `bytes`", None),
+            (json!(3), "expected a type, found integer", Some(FORMS.into())),
+            (json!({}), "expected a type, found object with 0 keys", Some(FORMS.into())),
+            (json!({ "enum": [1], "nullable": true }), "expected a type, found object with 2 keys", Some(FORMS.into())),
+            (json!({ "enum": [] }), "an enumeration needs at least one value", None),
+            (json!({ "enum": "a" }), "expected array, found string", None),
+            (json!({ "enum": [null] }), "null cannot be a value of an enumeration", None),
+        ];
+        for (form, message, help) in rows {
+            let fault = FieldType::parse(&form).expect_err("refused");
+            assert_eq!(fault.message, message);
+            assert!(help.is_none() || fault.help == help, "{:?}", fault.help);
+        }
+        let first = |name: &str| FieldType::parse(&json!(name)).expect_err("refused").help.expect("advice");
+        assert!(first("Dict").starts_with("did you mean `object`?"));
+        assert!(first("list").starts_with("did you mean `array`?"));
+        let fault = FieldType::parse(&json!({ "nullable": { "schema": { "type": "strin" } } })).expect_err("refused");
+        assert_eq!(fault.pointer, "/nullable/schema/type");
+    }
+
+    /// R-GRA-13, R-FWK-50: every type survives its data form and exports a JSON Schema.
+    #[test]
+    fn the_data_form_and_the_json_schema_of_each_type() {
+        let tree = json!({ "$defs": { "t": { "type": "object" } }, "$ref": "#/$defs/t" });
+        let rows = [
+            (json!("any"), json!({})),
+            (json!("any?"), json!({})),
+            (json!("integer"), json!({ "type": "integer" })),
+            (json!("string?"), json!({ "type": ["string", "null"] })),
+            (json!("datetime"), json!({ "type": "string", "format": "date-time" })),
+            (json!("messages"), json!({ "type": "array", "items": { "type": "object" } })),
+            (json!({ "enum": ["a", 1] }), json!({ "enum": ["a", 1] })),
+            (json!({ "nullable": { "enum": ["a"] } }), json!({ "anyOf": [{ "enum": ["a"] }, { "type": "null" }] })),
+            (
+                json!({ "nullable": "integer?" }),
+                json!({ "anyOf": [{ "type": ["integer", "null"] }, { "type": "null" }] }),
+            ),
+            (json!({ "schema": tree }), tree.clone()),
+            (
+                json!({ "nullable": { "schema": tree } }),
+                json!({ "$defs": tree["$defs"], "anyOf": [{ "$ref": "#/$defs/t" }, { "type": "null" }] }),
+            ),
+        ];
+        for (form, schema) in rows {
+            let field_type = parse(form.clone());
+            assert_eq!(serde_json::to_value(&field_type).expect("data"), form);
+            assert_eq!(serde_json::from_value::<FieldType>(form).expect("a type"), field_type);
+            assert_eq!(field_type.to_json_schema(), schema);
+            assert!(Schema::new(schema).is_ok());
+        }
+        assert_eq!(parse(json!({ "nullable": "integer" })), parse(json!("integer?")));
+        let error = serde_json::from_value::<FieldType>(json!("strng")).expect_err("refused").to_string();
+        assert!(error.contains("unknown type `strng`; did you mean `string`?"), "{error}");
+    }
+
+    /// R-FWK-95: text without offset is accepted on input only, and stored with one.
+    #[test]
+    fn naive_times_are_admitted_as_utc_and_refused_later() {
+        let naive = json!("2026-03-01T09:30:00.500000");
+        for form in [json!("datetime"), json!("datetime?")] {
+            let admitted = parse(form).admit(naive.clone());
+            assert_eq!(admitted, Ok(json!("2026-03-01T09:30:00.5Z")));
+        }
+        assert!(parse(json!("datetime")).check(&naive).is_err());
+        assert!(parse(json!("datetime")).admit(json!("soon")).is_err());
+        assert_eq!(parse(json!("datetime?")).admit(json!(null)), Ok(json!(null)));
+        assert_eq!(parse(json!("string")).admit(naive.clone()), Ok(naive));
+        assert!(parse(json!("integer")).admit(json!("1")).is_err());
+    }
+
+    #[test]
+    fn long_values_are_cut_in_messages() {
+        let long = "ü".repeat(500);
+        let faults = parse(json!({ "enum": ["a"] })).check(&json!(long)).expect_err("refused");
+        assert_eq!(faults[0].message, format!("expected one of \"a\", found \"{}…\"", "ü".repeat(60)));
+        assert_eq!(brief(&json!([1, 2])), "array of 2");
+        assert_eq!(brief(&json!({ "a": 1 })), "object of 1");
+        let many: Vec<Value> = (0..100).map(Value::from).collect();
+        assert!(not_one_of(&many, &json!(-1)).message.ends_with("10, 11, 88 more, found -1"));
+    }
+}

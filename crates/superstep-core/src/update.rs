@@ -1,0 +1,97 @@
+//! Partial states: what a node returns and what an input is made of.
+//!
+//! An update is a short list of writes. It says what is to be folded, not how: that is the schema's.
+
+use smallvec::SmallVec;
+
+use crate::datum::Datum;
+use crate::id::FieldId;
+
+/// How a write reaches its field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Through the field's reducer.
+    Reduce,
+    /// In place of whatever is there.
+    Overwrite,
+}
+
+/// One value for one field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Write {
+    /// The field.
+    pub field: FieldId,
+    /// Through the reducer or past it.
+    pub how: How,
+    /// The value.
+    pub value: Datum,
+}
+
+/// A partial state: writes in the order they were made.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Update {
+    writes: SmallVec<[Write; 2]>,
+}
+
+impl Update {
+    /// An update that changes nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a write.
+    pub fn push(&mut self, write: Write) {
+        self.writes.push(write);
+    }
+
+    /// Adds a write in place of earlier ones to the same field.
+    pub fn replace(&mut self, write: Write) {
+        self.writes.retain(|earlier| earlier.field != write.field);
+        self.writes.push(write);
+    }
+
+    /// Adds the writes of another update after these.
+    pub fn extend(&mut self, other: Self) {
+        self.writes.extend(other.writes);
+    }
+
+    /// The writes, in order.
+    #[must_use]
+    pub fn writes(&self) -> &[Write] {
+        &self.writes
+    }
+
+    /// The writes, to change them.
+    pub(crate) fn writes_mut(&mut self) -> &mut [Write] {
+        &mut self.writes
+    }
+
+    /// True when there is nothing to fold.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+}
+
+impl IntoIterator for Update {
+    type Item = Write;
+    type IntoIter = smallvec::IntoIter<[Write; 2]>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.writes.into_iter()
+    }
+}
+
+/// A value that replaces what is there, whatever the reducer.
+///
+/// ```
+/// use superstep_core::update::Overwrite;
+/// let fresh_start = Overwrite(Vec::<String>::new());
+/// assert!(fresh_start.0.is_empty());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overwrite<T>(pub T);
+
+/// A key that is to go from a map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remove<K>(pub K);

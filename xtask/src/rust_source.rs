@@ -1,0 +1,232 @@
+//! Tells code, comments and string literals of a Rust file apart, so that rules look only where they should.
+//!
+//! A lexer of a screen, not a parser: it also reads the inside of macros, which a syntax tree does not show.
+//! Every view keeps the line breaks of the file, so a place in a view is a place in the file.
+
+use std::ops::Range;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Code,
+    Comment,
+    Text,
+    Character,
+}
+
+/// A Rust file cut into code, comments and string literals.
+pub(crate) struct RustSource<'a> {
+    source: &'a str,
+    pieces: Vec<(Kind, Range<usize>)>,
+}
+
+impl<'a> RustSource<'a> {
+    /// Cuts a file into pieces. Text that is not Rust gives pieces that mean nothing, never a panic.
+    pub(crate) fn new(source: &'a str) -> Self {
+        let mut pieces = Vec::new();
+        let (mut at, mut code_from) = (0, 0);
+        while at < source.len() {
+            let rest = &source[at..];
+            let previous = source[..at].chars().next_back();
+            match piece_at(rest, previous) {
+                Some((kind, length)) => {
+                    pieces.push((Kind::Code, code_from..at));
+                    pieces.push((kind, at..at + length));
+                    at += length;
+                    code_from = at;
+                }
+                None => at += rest.chars().next().map_or(1, char::len_utf8),
+            }
+        }
+        pieces.push((Kind::Code, code_from..source.len()));
+        Self { source, pieces }
+    }
+
+    /// The code alone: comments and the insides of literals become spaces.
+    pub(crate) fn code(&self) -> String {
+        self.view(Kind::Code)
+    }
+
+    /// The code alone, without the items marked `#[cfg(test)]`.
+    pub(crate) fn code_without_tests(&self) -> String {
+        let mut code = self.code();
+        while let Some(start) = code.find("#[cfg(test)]") {
+            let end = end_of_item(&code, start);
+            let blank = blanked(&code[start..end]);
+            code.replace_range(start..end, &blank);
+        }
+        code
+    }
+
+    /// The comments alone, doc comments among them.
+    pub(crate) fn comments(&self) -> String {
+        self.view(Kind::Comment)
+    }
+
+    /// Every string literal with its line, quotes included.
+    pub(crate) fn strings(&self) -> impl Iterator<Item = (usize, &'a str)> + '_ {
+        let texts = self.pieces.iter().filter(|(kind, _)| *kind == Kind::Text);
+        texts.map(|(_, range)| (line_of(self.source, range.start), &self.source[range.clone()]))
+    }
+
+    fn view(&self, wanted: Kind) -> String {
+        let mut view = String::with_capacity(self.source.len());
+        for (kind, range) in &self.pieces {
+            let piece = &self.source[range.clone()];
+            if *kind == wanted { view.push_str(piece) } else { view.push_str(&blanked(piece)) }
+        }
+        view
+    }
+}
+
+/// The line number, from 1, of a place in a text.
+pub(crate) fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+/// The places where `word` stands alone, not as a part of a longer name.
+pub(crate) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).map(|(at, _)| at).filter(move |&at| {
+        !text[..at].chars().next_back().is_some_and(is_name)
+            && !text[at + word.len()..].chars().next().is_some_and(is_name)
+    })
+}
+
+/// The end of the `{ .. }` that follows `from`, or of the `;` when that comes first outside brackets.
+pub(crate) fn end_of_item(code: &str, from: usize) -> usize {
+    let (mut braces, mut brackets) = (0_usize, 0_usize);
+    for (offset, symbol) in code[from..].char_indices() {
+        match symbol {
+            '(' | '[' => brackets += 1,
+            ')' | ']' => brackets = brackets.saturating_sub(1),
+            '{' => braces += 1,
+            '}' => {
+                braces = braces.saturating_sub(1);
+                if braces == 0 && brackets == 0 {
+                    return from + offset + 1;
+                }
+            }
+            ';' if braces == 0 && brackets == 0 => return from + offset + 1,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+/// The same text with a space for every byte that is not a line break, so that places stay where they are.
+fn blanked(text: &str) -> String {
+    text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect()
+}
+
+/// The comment or literal that begins here, with its length.
+fn piece_at(rest: &str, previous: Option<char>) -> Option<(Kind, usize)> {
+    if rest.starts_with("//") {
+        return Some((Kind::Comment, rest.find('\n').unwrap_or(rest.len())));
+    }
+    if rest.starts_with("/*") {
+        return Some((Kind::Comment, block_comment_length(rest)));
+    }
+    if rest.starts_with('"') {
+        return Some((Kind::Text, quoted_length(rest)));
+    }
+    if rest.starts_with('\'') {
+        return character_length(rest).map(|length| (Kind::Character, length));
+    }
+    // In `foor"..."` the `r` belongs to a name; such a thing only occurs in text that is not Rust.
+    let begins_a_word = !previous.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let raw = rest.trim_start_matches(['b', 'c']);
+    if begins_a_word && rest.len() - raw.len() <= 1 && raw.starts_with('r') {
+        return raw_length(raw).map(|length| (Kind::Text, rest.len() - raw.len() + length));
+    }
+    None
+}
+
+/// The length of a character literal; a lifetime is none.
+fn character_length(rest: &str) -> Option<usize> {
+    let mut symbols = rest.char_indices().skip(1);
+    match symbols.next()?.1 {
+        // The escaped symbol may itself be a quote, so the search for the closing one begins after it.
+        '\\' => rest.get(3..)?.find('\'').map(|at| at + 4),
+        _ => symbols.next().filter(|(_, symbol)| *symbol == '\'').map(|(at, _)| at + 1),
+    }
+}
+
+fn block_comment_length(rest: &str) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while at < rest.len() {
+        if rest[at..].starts_with("/*") {
+            depth += 1;
+            at += 2;
+        } else if rest[at..].starts_with("*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += rest[at..].chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    rest.len()
+}
+
+fn quoted_length(rest: &str) -> usize {
+    let mut escaped = false;
+    for (at, symbol) in rest.char_indices().skip(1) {
+        match symbol {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+fn raw_length(rest: &str) -> Option<usize> {
+    let hashes = rest[1..].chars().take_while(|&c| c == '#').count();
+    let opened = 1 + hashes;
+    if !rest[opened..].starts_with('"') {
+        return None;
+    }
+    let closing = format!("\"{}", "#".repeat(hashes));
+    Some(rest[opened + 1..].find(&closing).map_or(rest.len(), |at| opened + 1 + at + closing.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_keep_code_comments_and_strings_apart() {
+        let source =
+            "let a = \"// text\"; // note \"x\"\nlet b = r#\"raw \" here\"#; /* one /* two */ */ let c = '\"';";
+        let rust = RustSource::new(source);
+        assert_eq!(rust.strings().collect::<Vec<_>>(), [(1, "\"// text\""), (2, "r#\"raw \" here\"#")]);
+        assert_eq!(rust.comments().split_whitespace().collect::<String>(), "//note\"x\"/*one/*two*/*/");
+        assert!(rust.code().ends_with("let c =    ;"));
+        assert_eq!(rust.code().len(), source.len());
+    }
+
+    #[test]
+    fn lifetimes_escapes_and_raw_names_are_code() {
+        let source = "fn f<'a>(r#type: &'a str) -> char { let q = '\\''; let b = b\"x\\\"y\"; '\\\\' }";
+        let rust = RustSource::new(source);
+        assert_eq!(rust.strings().map(|(_, text)| text).collect::<Vec<_>>(), ["\"x\\\"y\""]);
+        assert!(rust.code().starts_with("fn f<'a>(r#type: &'a str) -> char { let q =     ; let b = b"));
+        assert!(rust.code().ends_with(";      }"));
+    }
+
+    #[test]
+    fn items_marked_as_tests_are_blanked() {
+        let source = "fn a() { one(); }\n#[cfg(test)]\nmod tests { fn b() { two(); } }\nfn c() { three(); }";
+        let code = RustSource::new(source).code_without_tests();
+        assert!(code.contains("one") && code.contains("three") && !code.contains("two"));
+        assert_eq!(line_of(&code, code.find("three").unwrap()), 4);
+    }
+
+    #[test]
+    fn words_stand_alone() {
+        assert_eq!(words("unsafe_code unsafe {} munsafe", "unsafe").collect::<Vec<_>>(), [12]);
+    }
+}

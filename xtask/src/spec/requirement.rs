@@ -1,0 +1,158 @@
+//! Requirement ids: how they are written, where the specification defines them, and which must be covered.
+//!
+//! Knows nothing of tests (see `claims`).
+
+use std::fmt;
+
+use crate::workspace::File;
+
+/// The id of a requirement, e.g. `R-GRA-7`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Id {
+    family: String,
+    number: u32,
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "R-{}-{}", self.family, self.number)
+    }
+}
+
+/// An id found in a text, with what follows it.
+pub(super) struct Found<'a> {
+    pub(super) id: Id,
+    pub(super) rest: &'a str,
+}
+
+impl Found<'_> {
+    /// Whether the id begins a range such as `R-GRA-1..5`, which names ids that nobody can search for.
+    pub(super) fn is_range(&self) -> bool {
+        ["..", "…", "–"].iter().any(|dots| self.rest.starts_with(dots))
+    }
+}
+
+/// Every id in a text, in order.
+pub(super) fn ids_in(text: &str) -> Vec<Found<'_>> {
+    let starts = text.match_indices("R-").map(|(at, _)| at);
+    let alone = starts.filter(|&at| !text[..at].chars().next_back().is_some_and(char::is_alphanumeric));
+    alone.filter_map(|at| id_at(&text[at..])).collect()
+}
+
+fn id_at(text: &str) -> Option<Found<'_>> {
+    let tail = text.strip_prefix("R-")?;
+    let (family, tail) = tail.split_at_checked(3)?;
+    let digits = tail.strip_prefix('-')?;
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let (number, rest) = digits.split_at(end);
+    let is_family = family.bytes().all(|byte| byte.is_ascii_uppercase());
+    is_family.then_some(Found { id: Id { family: family.into(), number: number.parse().ok()? }, rest })
+}
+
+/// The ids the chapters define, families in the order of the chapters, numbers rising.
+///
+/// # Errors
+/// When an id is defined twice or there is none at all.
+pub(super) fn known(files: &[File]) -> Result<Vec<Id>, String> {
+    let chapters = files.iter().filter(|file| is_chapter(&file.path));
+    let ids: Vec<Id> = chapters.flat_map(|file| file.text.lines().filter_map(defined)).collect();
+    let mut families: Vec<String> = ids.iter().map(|id| id.family.clone()).collect();
+    families.dedup();
+    let rank = |id: &Id| families.iter().position(|family| *family == id.family);
+    let mut sorted = ids.clone();
+    sorted.sort_by_key(|id| (rank(id), id.number));
+    if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!("{} is defined twice in docs/spec", twice[0]));
+    }
+    if sorted.is_empty() { Err("docs/spec defines no id".into()) } else { Ok(sorted) }
+}
+
+fn is_chapter(path: &str) -> bool {
+    path.strip_prefix("docs/spec/")
+        .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_digit()) && name.ends_with(".md"))
+}
+
+/// The id a line defines: `- **R-GRA-1** ..` or the table row `| R-GRA-14 | ..`.
+fn defined(line: &str) -> Option<Id> {
+    let line = line.trim_start();
+    let (text, closing) = match line.strip_prefix("- **") {
+        Some(text) => (text, "**"),
+        None => (line.strip_prefix("| ")?, " |"),
+    };
+    id_at(text).filter(|found| found.rest.starts_with(closing)).map(|found| found.id)
+}
+
+/// The ids that `docs/spec/required.txt` asks for.
+///
+/// # Errors
+/// When a line is not an id or a range of ids, or names one the specification lacks.
+pub(super) fn required(files: &[File], known: &[Id]) -> Result<Vec<Id>, String> {
+    let Some(file) = files.iter().find(|file| file.path == "docs/spec/required.txt") else { return Ok(Vec::new()) };
+    let mut required = Vec::new();
+    for (index, line) in file.text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let ids =
+            range(line).ok_or_else(|| format!("{}:{}: `{line}` is not an id or a range", file.path, index + 1))?;
+        if let Some(unknown) = ids.iter().find(|id| !known.contains(id)) {
+            return Err(format!("{}:{}: the specification has no {unknown}", file.path, index + 1));
+        }
+        required.extend(ids);
+    }
+    Ok(required)
+}
+
+/// `R-GRA-7` or `R-GRA-1..55`, both ends included.
+fn range(line: &str) -> Option<Vec<Id>> {
+    let first = id_at(line)?;
+    let last = match first.rest {
+        "" => first.id.number,
+        rest => rest.strip_prefix("..")?.parse().ok()?,
+    };
+    let numbers = first.id.number..=last;
+    (!numbers.is_empty()).then(|| numbers.map(|number| Id { number, ..first.id.clone() }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spoken(ids: &[Id]) -> Vec<String> {
+        ids.iter().map(Id::to_string).collect()
+    }
+
+    #[test]
+    fn only_the_lines_that_define_an_id_count() {
+        let check =
+            |line: &str, id: Option<&str>| assert_eq!(defined(line).map(|id| id.to_string()).as_deref(), id, "{line}");
+        check("- **R-GRA-1** [seed] text", Some("R-GRA-1"));
+        check("| R-GRA-14 | `ADD` | see R-GRA-2 |", Some("R-GRA-14"));
+        check("17. no route — R-FAM-83", None);
+        check("| `R-SRV` `R-CLI` | families |", None);
+        check("- **R-GRA-1…5** a range", None);
+    }
+
+    #[test]
+    fn an_id_defined_twice_is_refused() {
+        let file = File::fake("docs/spec/01-state.md", "- **R-GRA-1** a\n- **R-GRA-1** b\n");
+        assert_eq!(known(&[file]).unwrap_err(), "R-GRA-1 is defined twice in docs/spec");
+    }
+
+    #[test]
+    fn ids_are_found_where_they_stand_alone() {
+        let ids: Vec<Id> =
+            ids_in("R-GRA-7, (R-FWK-30) and XR-GRA-8, R-gra-9, R-GRA-").into_iter().map(|found| found.id).collect();
+        assert_eq!(spoken(&ids), ["R-GRA-7", "R-FWK-30"]);
+    }
+
+    #[test]
+    fn required_ids_may_be_ranges_and_must_exist() {
+        let known = range("R-GRA-1..3").unwrap();
+        let read = |text: &str| required(&[File::fake("docs/spec/required.txt", text)], &known);
+        assert_eq!(spoken(&read("# note\nR-GRA-2..3\n").unwrap()), ["R-GRA-2", "R-GRA-3"]);
+        assert_eq!(read("\nR-GRA-2..9\n").unwrap_err(), "docs/spec/required.txt:2: the specification has no R-GRA-4");
+        assert!(read("GRA-2").unwrap_err().contains("not an id"));
+    }
+}

@@ -1,0 +1,123 @@
+//! `cargo xtask test`: everything a change must pass, in the order in which failures are cheapest to find.
+//!
+//! Stops at the first failure. Installs the one tool it needs, and never skips a step in silence.
+
+use std::time::Instant;
+
+use crate::workspace::Workspace;
+use crate::{spec, tidy};
+
+/// The line of `--help`.
+pub(crate) const HELP: &str =
+    "formatting, lints, tests, documentation, house rules [--quick: without doc tests and documentation]";
+
+/// What one step does.
+enum Work {
+    Cargo { arguments: &'static [&'static str], environment: &'static [(&'static str, &'static str)] },
+    Nextest,
+    Tidy,
+    Spec,
+}
+
+/// A named step.
+struct Step {
+    name: &'static str,
+    is_quick: bool,
+    work: Work,
+}
+
+/// A step that is one call of Cargo.
+const fn cargo(name: &'static str, arguments: &'static [&'static str]) -> Step {
+    Step { name, is_quick: true, work: Work::Cargo { arguments, environment: &[] } }
+}
+
+/// Every step, in order.
+const STEPS: [Step; 8] = [
+    cargo("fmt", &["fmt", "--all", "--", "--check"]),
+    cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
+    Step { name: "nextest is installed", is_quick: true, work: Work::Nextest },
+    cargo("tests", &["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"]),
+    Step {
+        name: "doc tests",
+        is_quick: false,
+        work: Work::Cargo { arguments: &["test", "--workspace", "--doc", "--all-features"], environment: &[] },
+    },
+    Step {
+        name: "documentation",
+        is_quick: false,
+        work: Work::Cargo {
+            arguments: &["doc", "--workspace", "--no-deps"],
+            environment: &[("RUSTDOCFLAGS", "-D warnings")],
+        },
+    },
+    Step { name: "tidy", is_quick: true, work: Work::Tidy },
+    Step { name: "spec", is_quick: true, work: Work::Spec },
+];
+
+/// Runs the steps.
+///
+/// # Errors
+/// At the first step that fails, naming it.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
+    let quick = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => false,
+        ["--quick"] => true,
+        _ => return Err(format!("unknown arguments `{}`; known: --quick", arguments.join(" "))),
+    };
+    let begun = Instant::now();
+    for step in STEPS.iter().filter(|step| step.is_quick || !quick) {
+        println!("==> {}", step.name);
+        let step_begun = Instant::now();
+        perform(workspace, &step.work).map_err(|problem| format!("step `{}` failed: {problem}", step.name))?;
+        println!("    {} ok, {:.1} s", step.name, step_begun.elapsed().as_secs_f64());
+    }
+    let left_out = if quick { ", doc tests and documentation left out" } else { "" };
+    println!("everything passed in {:.1} s{left_out}", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn perform(workspace: &Workspace, work: &Work) -> Result<(), String> {
+    match work {
+        Work::Cargo { arguments, environment } => call(workspace, arguments, environment),
+        Work::Nextest => ensure_nextest(workspace),
+        Work::Tidy => tidy::run(workspace, &[]),
+        Work::Spec => spec::run(workspace, &["--check".to_owned()]),
+    }
+}
+
+fn call(workspace: &Workspace, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
+    let spoken = format!("`cargo {}`", arguments.join(" "));
+    let status = workspace
+        .cargo(arguments)
+        .envs(environment.iter().copied())
+        .status()
+        .map_err(|error| format!("{spoken} could not be started: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{spoken} ended with {status}")) }
+}
+
+fn ensure_nextest(workspace: &Workspace) -> Result<(), String> {
+    let answer = workspace.cargo(&["nextest", "--version"]).output();
+    if answer.is_ok_and(|output| output.status.success()) {
+        return Ok(());
+    }
+    println!("    installing cargo-nextest, once; this takes some minutes");
+    call(workspace, &["install", "cargo-nextest", "--locked"], &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_fails_names_the_call() {
+        let workspace = Workspace::find().unwrap();
+        let problem = call(&workspace, &["no-such-command"], &[]).unwrap_err();
+        assert!(problem.starts_with("`cargo no-such-command` ended with"), "{problem}");
+    }
+
+    #[test]
+    fn unknown_arguments_are_refused() {
+        let problem = run(&Workspace::find().unwrap(), &["--fast".to_owned()]).unwrap_err();
+        assert_eq!(problem, "unknown arguments `--fast`; known: --quick");
+    }
+}

@@ -1,0 +1,90 @@
+//! `cargo xtask tidy`: the architecture invariants and house rules that the compiler cannot check.
+//!
+//! Every rule is a pure function from files or Cargo's answers to a list of problems, and has a test that shows it
+//! bites. A rule names the file and says what is wrong; it never repairs anything.
+
+mod architecture;
+mod book;
+mod dependencies;
+mod files;
+mod readme;
+mod supply;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::workspace::{File, Workspace};
+
+/// The line of `--help`.
+pub(crate) const HELP: &str = "architecture invariants and house rules";
+
+/// What must not be in the tree of the pure crate.
+const WORLD: [&str; 7] = ["tokio", "rusqlite", "reqwest", "axum", "rand", "tokio-postgres", "hyper"];
+
+/// Everything the rules look at.
+struct Facts {
+    files: Vec<File>,
+    metadata: Value,
+    core_tree: BTreeSet<String>,
+    whole_tree: BTreeSet<String>,
+}
+
+/// Checks every rule.
+///
+/// # Errors
+/// When a rule is broken, after all rules were checked and every problem was printed.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
+    if !arguments.is_empty() {
+        return Err(format!("unknown arguments `{}`; `tidy` takes none", arguments.join(" ")));
+    }
+    let facts = Facts {
+        files: workspace.files()?,
+        metadata: workspace.metadata()?,
+        core_tree: workspace.tree(&["--package", "superstep-core", "--edges", "normal"])?,
+        whole_tree: workspace.tree(&["--workspace", "--all-features", "--edges", "normal,build"])?,
+    };
+    let mut broken = 0;
+    for (name, problems) in check(&facts) {
+        if problems.is_empty() {
+            println!("ok  {name}");
+        }
+        for problem in &problems {
+            println!("NO  {name}: {problem}");
+        }
+        broken += problems.len();
+    }
+    match broken {
+        0 => Ok(()),
+        1 => Err("tidy found 1 problem".into()),
+        _ => Err(format!("tidy found {broken} problems")),
+    }
+}
+
+/// Every rule with its problems, in the order of the list in the style guide.
+fn check(facts: &Facts) -> Vec<(&'static str, Vec<String>)> {
+    let files = &facts.files[..];
+    let metadata = &facts.metadata;
+    vec![
+        ("core is free of runtime and world", dependencies::absent("superstep-core", &facts.core_tree, &WORLD)),
+        ("core uses no crate of ours", dependencies::uses_only(metadata, "superstep-core", &[])),
+        ("macros use no crate of ours", dependencies::uses_only(metadata, "superstep-macros", &[])),
+        ("adapters use only core", dependencies::uses_only(metadata, "superstep-adapters", &["superstep-core"])),
+        ("nothing in core's pure rooms is async", architecture::pure_rooms(files)),
+        ("there is one loop", architecture::one_loop(files)),
+        ("SQL stays in adapters and applications", architecture::sql_at_home(files)),
+        ("the persisted format has one version", architecture::one_format_version(files)),
+        ("no unsafe code", architecture::no_unsafe(files)),
+        ("files are named and sized for reading", files::shapes(files)),
+        ("every file says why it exists", files::openings(files)),
+        ("no test is switched off, no note left behind", files::left_behind(files)),
+        ("one test binary per crate", files::test_binaries(&facts.metadata)),
+        ("no address of a package registry", files::registry_addresses(files)),
+        ("the changelog has an unreleased section", files::changelog(files)),
+        ("every error code has its page", book::error_pages(files)),
+        ("the README starts in two commands", readme::check(files)),
+        ("no dependency below its floor", supply::floors(files)),
+        ("licences are allowed", supply::licences(files, metadata)),
+        ("dependencies come from the registry, and are few", supply::sources(files, &facts.whole_tree)),
+    ]
+}

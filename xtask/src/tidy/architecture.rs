@@ -1,0 +1,155 @@
+//! The invariants of the architecture that can be read off the source: pure rooms, one loop, SQL at home, one format.
+//!
+//! Which crate uses which is asked of Cargo instead (see `dependencies`).
+
+use crate::rust_source::{RustSource, line_of, words};
+use crate::workspace::File;
+
+/// Nothing awaits while state changes, so core has no async code outside its ports and test suites.
+pub(super) fn pure_rooms(files: &[File]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for file in files.iter().filter(|file| file.is_rust() && is_pure_room(&file.path)) {
+        let code = RustSource::new(&file.text).code();
+        for word in ["async", "await"] {
+            problems.extend(words(&code, word).map(|at| format!("{}:{}: `{word}`", file.path, line_of(&code, at))));
+        }
+    }
+    problems
+}
+
+fn is_pure_room(path: &str) -> bool {
+    let room = path.strip_prefix("crates/superstep-core/src/");
+    room.is_some_and(|room| !["port.rs", "port/", "testing.rs", "testing/"].iter().any(|open| room.starts_with(open)))
+}
+
+/// There is one loop: only `run.rs` steps the machine.
+pub(super) fn one_loop(files: &[File]) -> Vec<String> {
+    let outside = |path: &str| {
+        path.starts_with("crates/")
+            && path != "crates/superstep/src/run.rs"
+            && !["/tests/", "/testing/", "/testing.rs"].iter().any(|room| path.contains(room))
+    };
+    let rust = files.iter().filter(|file| file.is_rust() && outside(&file.path));
+    rust.filter(|file| steps_a_machine(&file.text)).map(|file| format!("{} steps the machine", file.path)).collect()
+}
+
+fn steps_a_machine(source: &str) -> bool {
+    // A long call chain is broken over lines, so white space says nothing.
+    let code: String = RustSource::new(source).code_without_tests().split_whitespace().collect();
+    code.contains("machine.step(") || code.contains("Machine::step(")
+}
+
+/// SQL is written only in the adapters and for an application's own tables.
+pub(super) fn sql_at_home(files: &[File]) -> Vec<String> {
+    let away = |path: &str| path.starts_with("crates/") && !path.starts_with("crates/superstep-adapters/");
+    let mut problems = Vec::new();
+    for file in files.iter().filter(|file| file.is_rust() && away(&file.path)) {
+        let rust = RustSource::new(&file.text);
+        let statements = rust.strings().filter(|(_, text)| is_sql(text));
+        problems.extend(statements.map(|(line, _)| format!("{}:{line}: an SQL statement", file.path)));
+    }
+    problems
+}
+
+fn is_sql(text: &str) -> bool {
+    let update = text.split_once("UPDATE ").is_some_and(|(_, rest)| words(rest, "SET").next().is_some());
+    update || ["SELECT ", "INSERT INTO", "CREATE TABLE"].iter().any(|keyword| text.contains(keyword))
+}
+
+/// The number of the persisted format is written once, beside the format.
+pub(super) fn one_format_version(files: &[File]) -> Vec<String> {
+    let room = "crates/superstep-core/src/checkpoint";
+    let rust = || files.iter().filter(|file| file.is_rust() && file.path.starts_with("crates/"));
+    if !rust().any(|file| file.path.starts_with(room)) {
+        return Vec::new();
+    }
+    let definitions: Vec<&str> = rust()
+        .flat_map(|file| {
+            let code = RustSource::new(&file.text).code();
+            let count = words(&code, "const FORMAT_VERSION").count();
+            std::iter::repeat_n(file.path.as_str(), count)
+        })
+        .collect();
+    match definitions[..] {
+        [path] if path.starts_with(room) => Vec::new(),
+        _ => vec![format!(
+            "`FORMAT_VERSION` must be defined once, in {room}, and is defined in [{}]",
+            definitions.join(", ")
+        )],
+    }
+}
+
+/// No unsafe code, in any target.
+pub(super) fn no_unsafe(files: &[File]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for file in files.iter().filter(|file| file.is_rust()) {
+        let code = RustSource::new(&file.text).code();
+        problems.extend(words(&code, "unsafe").map(|at| format!("{}:{}: `unsafe`", file.path, line_of(&code, at))));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(path: &str, text: &str) -> [File; 1] {
+        [File::fake(path, text)]
+    }
+
+    #[test]
+    fn async_code_is_refused_in_pure_rooms_only() {
+        let text = "async fn f() {\n    g().await\n}\n// async and await\nenum Durability { Async }";
+        let problems = pure_rooms(&one("crates/superstep-core/src/plan.rs", text));
+        let expected = ["crates/superstep-core/src/plan.rs:1: `async`", "crates/superstep-core/src/plan.rs:2: `await`"];
+        assert_eq!(problems, expected);
+        assert!(pure_rooms(&one("crates/superstep-core/src/port/node.rs", text)).is_empty());
+        assert!(pure_rooms(&one("crates/superstep-core/src/testing.rs", text)).is_empty());
+        assert!(pure_rooms(&one("crates/superstep/src/run.rs", text)).is_empty());
+    }
+
+    #[test]
+    fn a_second_loop_is_refused() {
+        let text = "fn drive() { self.machine\n    .step(now) }";
+        assert_eq!(
+            one_loop(&one("crates/superstep/src/stream.rs", text)),
+            ["crates/superstep/src/stream.rs steps the machine"]
+        );
+        assert!(one_loop(&one("crates/superstep/src/run.rs", text)).is_empty());
+        assert!(one_loop(&one("crates/superstep/tests/it/run.rs", text)).is_empty());
+        let test = "#[cfg(test)]\nmod tests { fn t() { machine.step(); } }";
+        assert!(one_loop(&one("crates/superstep-core/src/machine.rs", test)).is_empty());
+    }
+
+    #[test]
+    fn sql_away_from_home_is_refused() {
+        let text = "let a = 1;\nlet q = \"UPDATE runs SET status = 1\";\n// SELECT in a comment";
+        assert_eq!(
+            sql_at_home(&one("crates/superstep/src/run.rs", text)),
+            ["crates/superstep/src/run.rs:2: an SQL statement"]
+        );
+        assert!(sql_at_home(&one("crates/superstep-adapters/src/sqlite/put.rs", text)).is_empty());
+        for sql in ["\"SELECT 1\"", "r#\"INSERT INTO t\"#", "\"CREATE TABLE t\""] {
+            assert_eq!(sql_at_home(&one("crates/superstep/src/run.rs", sql)).len(), 1, "{sql}");
+        }
+        assert!(sql_at_home(&one("crates/superstep/src/run.rs", "\"UPDATE the SETTINGS\"")).is_empty());
+    }
+
+    #[test]
+    fn a_missing_second_or_misplaced_format_version_is_refused() {
+        let home = File::fake("crates/superstep-core/src/checkpoint.rs", "pub const FORMAT_VERSION: u32 = 1;");
+        let other = File::fake("crates/superstep/src/memory.rs", "const FORMAT_VERSION: u32 = 2;");
+        let empty = File::fake("crates/superstep-core/src/checkpoint/migrate.rs", "// const FORMAT_VERSION");
+        assert!(one_format_version(&[home.clone(), empty.clone()]).is_empty());
+        assert!(one_format_version(&[]).is_empty());
+        assert_eq!(one_format_version(&[home, other.clone()]).len(), 1);
+        assert_eq!(one_format_version(&[other, empty.clone()]).len(), 1);
+        assert_eq!(one_format_version(&[empty]).len(), 1);
+    }
+
+    #[test]
+    fn unsafe_code_is_refused_wherever_it_stands() {
+        let text = "#![forbid(unsafe_code)]\n// unsafe here is a word\nfn f() { unsafe { g() } }";
+        assert_eq!(no_unsafe(&one("apps/a/main.rs", text)), ["apps/a/main.rs:3: `unsafe`"]);
+    }
+}

@@ -1,0 +1,68 @@
+//! Which way dependencies point, asked of Cargo rather than read from manifests.
+//!
+//! Development dependencies are left out: a test may use what the crate may not.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// The forbidden crates that are in a crate's tree of `name version` pairs.
+pub(super) fn absent(package: &str, tree: &BTreeSet<String>, forbidden: &[&str]) -> Vec<String> {
+    let names = tree.iter().filter_map(|pair| pair.split(' ').next());
+    names.filter(|name| forbidden.contains(name)).map(|name| format!("`{package}` has `{name}` in its tree")).collect()
+}
+
+/// The crates of this workspace that a package uses although it may not.
+pub(super) fn uses_only(metadata: &Value, package: &str, allowed: &[&str]) -> Vec<String> {
+    let ours: Vec<&str> = packages(metadata)
+        .filter(|found| found["source"].is_null())
+        .filter_map(|found| found["name"].as_str())
+        .collect();
+    let Some(subject) = packages(metadata).find(|found| found["name"] == package) else { return Vec::new() };
+    let used =
+        list(&subject["dependencies"]).filter(|used| used["kind"] != "dev").filter_map(|used| used["name"].as_str());
+    used.filter(|name| ours.contains(name) && !allowed.contains(name))
+        .map(|name| format!("`{package}` uses `{name}`"))
+        .collect()
+}
+
+/// The packages of `cargo metadata`.
+pub(super) fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
+    list(&metadata["packages"])
+}
+
+/// The items of a JSON array; none when it is not one.
+pub(super) fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_forbidden_crate_in_the_tree_is_named() {
+        let tree =
+            BTreeSet::from(["serde 1.0.0".to_owned(), "tokio 1.48.0".to_owned(), "tokio-macros 2.0.0".to_owned()]);
+        assert_eq!(absent("superstep-core", &tree, &["tokio", "rand"]), ["`superstep-core` has `tokio` in its tree"]);
+        assert!(absent("superstep-core", &tree, &["rand"]).is_empty());
+    }
+
+    #[test]
+    fn a_dependency_that_points_the_wrong_way_is_named() {
+        let metadata = json!({ "packages": [
+            { "name": "superstep", "source": null, "dependencies": [] },
+            { "name": "superstep-core", "source": null, "dependencies": [{ "name": "serde", "kind": null }] },
+            { "name": "superstep-adapters", "source": null, "dependencies": [
+                { "name": "superstep-core", "kind": null },
+                { "name": "superstep", "kind": null },
+                { "name": "superstep", "kind": "dev" },
+            ] },
+        ] });
+        let adapters = uses_only(&metadata, "superstep-adapters", &["superstep-core"]);
+        assert_eq!(adapters, ["`superstep-adapters` uses `superstep`"]);
+        assert!(uses_only(&metadata, "superstep-core", &[]).is_empty());
+    }
+}

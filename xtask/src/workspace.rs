@@ -1,0 +1,153 @@
+//! What the commands know of the workspace: its folder, its text files, and Cargo's answers about it.
+//!
+//! Reads only. Judges nothing: rules live in `tidy` and `spec`, as functions over what this module returns.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The workspace on disk.
+pub(crate) struct Workspace {
+    root: PathBuf,
+}
+
+/// A text file: its path from the root with `/` between folders, and its content.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+impl File {
+    /// A file that exists only in a test.
+    #[cfg(test)]
+    pub(crate) fn fake(path: &str, text: &str) -> Self {
+        Self { path: path.into(), text: text.into() }
+    }
+
+    /// Whether this is Rust source.
+    pub(crate) fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+}
+
+impl Workspace {
+    /// Finds the workspace this program was built from.
+    ///
+    /// # Errors
+    /// When the folder above `xtask` is gone, because the program was moved.
+    pub(crate) fn find() -> Result<Self, String> {
+        // Cargo sets the variable at run time too, so a copied build folder still finds the tree it is run in.
+        let manifest = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+        let root = Path::new(&manifest).parent().ok_or_else(|| format!("`{manifest}` has no parent folder"))?;
+        if root.join("Cargo.toml").is_file() {
+            Ok(Self { root: root.to_owned() })
+        } else {
+            Err(format!("no workspace at `{}`", root.display()))
+        }
+    }
+
+    /// A `cargo` command that runs at the root, with the same Cargo that started this program.
+    pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(&self.root).args(arguments);
+        command
+    }
+
+    /// Every text file, sorted by path. Build folders, `.git` and `node_modules` are left out.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub(crate) fn files(&self) -> Result<Vec<File>, String> {
+        let mut files = Vec::new();
+        self.collect(&self.root, &mut files)?;
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
+    }
+
+    fn collect(&self, folder: &Path, files: &mut Vec<File>) -> Result<(), String> {
+        let entries = fs::read_dir(folder).map_err(|error| format!("`{}`: {error}", folder.display()))?;
+        for entry in entries {
+            let path = entry.map_err(|error| format!("`{}`: {error}", folder.display()))?.path();
+            if path.is_symlink() {
+                continue;
+            }
+            if path.is_dir() {
+                if !is_left_out(&path) {
+                    self.collect(&path, files)?;
+                }
+            } else if let Ok(text) = fs::read_to_string(&path) {
+                files.push(File { path: self.relative(&path), text });
+            }
+        }
+        Ok(())
+    }
+
+    fn relative(&self, path: &Path) -> String {
+        let relative = path.strip_prefix(&self.root).unwrap_or(path);
+        relative.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+    }
+
+    /// What `cargo metadata` says, dependencies included.
+    ///
+    /// # Errors
+    /// When Cargo fails or answers something that is not JSON.
+    pub(crate) fn metadata(&self) -> Result<Value, String> {
+        let answer = self.ask(&["metadata", "--format-version", "1", "--all-features"])?;
+        serde_json::from_str(&answer).map_err(|error| format!("`cargo metadata`: {error}"))
+    }
+
+    /// The crates `cargo tree` lists for these arguments, as `name version`.
+    ///
+    /// # Errors
+    /// When Cargo fails.
+    pub(crate) fn tree(&self, arguments: &[&str]) -> Result<BTreeSet<String>, String> {
+        let answer = self.ask(&[&["tree", "--prefix", "none", "--format", "{p}"], arguments].concat())?;
+        Ok(tree_lines(&answer))
+    }
+
+    fn ask(&self, arguments: &[&str]) -> Result<String, String> {
+        let spoken = format!("`cargo {}`", arguments.join(" "));
+        let output = self.cargo(arguments).output().map_err(|error| format!("{spoken}: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("{spoken} failed:\n{}", String::from_utf8_lossy(&output.stderr)));
+        }
+        String::from_utf8(output.stdout).map_err(|error| format!("{spoken}: {error}"))
+    }
+}
+
+/// The `name version` pairs of a `cargo tree` answer; paths and repeat marks are dropped.
+fn tree_lines(answer: &str) -> BTreeSet<String> {
+    let pair = |line: &str| {
+        let mut words = line.split_whitespace();
+        Some(format!("{} {}", words.next()?, words.next()?.trim_start_matches('v')))
+    };
+    answer.lines().filter_map(pair).collect()
+}
+
+fn is_left_out(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default();
+    // Cargo tags every build folder, whatever it is called.
+    name == ".git" || name == "target" || name == "node_modules" || folder.join("CACHEDIR.TAG").exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_answer_becomes_names_with_versions() {
+        let answer = "superstep-core v0.1.0 (/some/where)\nserde v1.0.228\n\nserde v1.0.228 (*)\n";
+        assert_eq!(tree_lines(answer), BTreeSet::from(["serde 1.0.228".to_owned(), "superstep-core 0.1.0".to_owned()]));
+    }
+
+    #[test]
+    fn the_workspace_finds_its_own_files() {
+        let files = Workspace::find().unwrap().files().unwrap();
+        assert!(files.iter().any(|file| file.path == "xtask/src/workspace.rs" && file.is_rust()));
+        assert!(files.iter().all(|file| !file.path.starts_with("target/") && !file.path.starts_with(".git/")));
+    }
+}
