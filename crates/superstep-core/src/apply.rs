@@ -12,7 +12,7 @@ use crate::change::Change;
 use crate::datum::Datum;
 use crate::error::{Code, Error, Result};
 use crate::fault::Fault;
-use crate::field::{AnyState, Undo};
+use crate::field::{AnyState, Field, Undo};
 use crate::id::FieldId;
 use crate::schema::{Schema, TypeChecks};
 use crate::update::{How, Update, Write};
@@ -82,16 +82,17 @@ pub(crate) fn apply_with_undo(
         return Ok(Default::default());
     }
     conflict::settle(schema, &mut writes)?;
+    let risky = risky_fields(schema, &writes, rules);
     // Fields are independent, so what can fail goes first: then there is little to take back.
-    writes.sort_by_key(|write| (!schema.field(write.write.field).fallible, write.write.field));
+    writes.sort_by_key(|write| (!risky.contains(write.write.field), write.write.field));
     if Arc::get_mut(state).is_none() {
         *state = schema.ops.copy(&**state);
     }
     let target = Arc::get_mut(state).expect("a copied state has one owner");
     let mut fold = Fold { schema, written, rules, applied: Applied::default(), back: TakeBack::default() };
-    let last_fallible = writes.iter().rposition(|write| schema.field(write.write.field).fallible);
+    let last_risky = writes.iter().rposition(|write| risky.contains(write.write.field));
     for (index, write) in writes.into_iter().enumerate() {
-        let undoable = rules.keep_undo || last_fallible.is_some_and(|last| index < last);
+        let undoable = rules.keep_undo || last_risky.is_some_and(|last| index < last);
         if let Err(error) = fold.one(target, write, undoable) {
             fold.back.run(target, fold.written);
             return Err(error);
@@ -99,6 +100,15 @@ pub(crate) fn apply_with_undo(
     }
     fold.applied.changes.sort_by_key(|(field, _)| *field);
     Ok((fold.applied, fold.back))
+}
+
+/// The fields one of whose writes may be refused: by the reducer, by `set_once`, or because it must be read first.
+fn risky_fields(schema: &Schema, writes: &[TaskWrite], rules: FoldRules) -> FieldSet {
+    let is_risky = |write: &Write| {
+        let field = schema.field(write.field);
+        field.fallible || (rules.strict_set_once && field.flags.set_once) || !field.ops.fits(write.how, &write.value)
+    };
+    writes.iter().map(|write| &write.write).filter(|write| is_risky(write)).map(|write| write.field).collect()
 }
 
 /// What takes a fold back.
@@ -139,18 +149,23 @@ impl Fold<'_> {
             return self.set_again(state, &node, &write);
         }
         if undoable || field.has_checks() || field.checked {
-            self.back.undo.push(field.ops.save(state));
+            self.back.undo.push(way_back(field, state, write.how));
         }
-        let is_null = field.flags.set_once && matches!(&write.value, Datum::Json(value) if value.is_null());
+        // Kept for the message only; the value itself is shared.
+        let shown = field.fallible.then(|| write.value.clone());
         let folded = match write.how {
             How::Reduce => field.ops.reduce(state, write.value),
             How::Overwrite => field.ops.overwrite(state, write.value),
         };
-        let change = folded
-            .and_then(|change| field.check(state).map(|()| change))
-            .map_err(|fault| self.refusal(id, &node, fault))?;
+        let change = match folded {
+            Ok(change) => change,
+            Err(fault) => return Err(self.refusal(id, &node, with_values(field, state, shown.as_ref(), fault))),
+        };
+        field.check(state).map_err(|fault| self.refusal(id, &node, fault))?;
         self.check_type(state, id, &node)?;
-        if !is_null && self.written.insert(id) {
+        // Nothing is no value: what is set once may still be set.
+        let is_write = !field.flags.set_once || !field.ops.is_absent(state);
+        if is_write && self.written.insert(id) {
             self.back.marked.push(id);
         }
         self.note(id, change);
@@ -208,3 +223,33 @@ impl Fold<'_> {
         }
     }
 }
+
+/// What takes the next write to a field back.
+fn way_back(field: &Field, state: &AnyState, how: How) -> Undo {
+    match how {
+        How::Reduce => field.ops.save(state),
+        // A reducer knows a short way back from its own folds only.
+        How::Overwrite => {
+            let (ops, before) = (field.ops.clone(), field.ops.part(state, &Change::Set));
+            Box::new(move |state| ops.restore(state, &Change::Set, before).expect("a value fits the field it is from"))
+        }
+    }
+}
+
+/// Says which values a reducer refused, as a custom one need not.
+fn with_values(field: &Field, state: &AnyState, update: Option<&Datum>, mut fault: Fault) -> Fault {
+    if let (Some(update), Ok(current)) = (update, field.ops.to_json(state)) {
+        let current = shorten(&Datum::json(current));
+        fault.message = format!("{} (it has {current}, the update is {})", fault.message, shorten(update));
+    }
+    fault
+}
+
+/// A value as a message shows it.
+fn shorten(value: &Datum) -> String {
+    let text = format!("{value:?}");
+    if text.chars().count() <= 60 { text } else { text.chars().take(60).chain(['…']).collect() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -191,6 +191,8 @@ pub struct Output {
     pub sends: Vec<Send>,
     /// What is asked of a graph around this one.
     pub outward: Option<Box<Outward>>,
+    /// The edges of the node are not followed, whatever else is said.
+    pub skip_edges: bool,
 }
 
 /// A command for a graph around the one the node is in.

@@ -13,6 +13,7 @@ use crate::change::Change;
 use crate::datum::Datum;
 use crate::fault::Fault;
 use crate::types::{FieldType, Range};
+use crate::update::How;
 
 mod typed;
 
@@ -39,7 +40,10 @@ pub trait FieldOps: Send + Sync {
     /// When the value does not have the field's type.
     fn overwrite(&self, state: &mut AnyState, value: Datum) -> Result<Change, Fault>;
 
-    /// What takes the next fold of this field back.
+    /// Whether a value is of the Rust type that is folded or put here, so that it need not be read first.
+    fn fits(&self, how: How, value: &Datum) -> bool;
+
+    /// What takes the next [`FieldOps::reduce`] of this field back.
     fn save(&self, state: &AnyState) -> Undo;
 
     /// The piece of the field that a change speaks of, read after the fold.
@@ -161,7 +165,30 @@ impl Field {
         self.range.as_ref().map_or(Ok(()), |range| range.check(&value))
     }
 
-    /// The field as a row of `fields()`: name, type, reducer, default, flags.
+    /// JSON Schema of the value, with the values and bounds it is held to.
+    #[must_use]
+    pub fn json_schema(&self) -> Value {
+        let mut schema = self.json_schema.clone();
+        let Some(object) = schema.as_object_mut() else { return schema };
+        if !self.one_of.is_empty() {
+            object.insert("enum".to_owned(), Value::Array(self.one_of.clone()));
+        }
+        let (least, most) = match object.get("type").and_then(Value::as_str) {
+            Some("integer" | "number") => ("minimum", "maximum"),
+            Some("string") => ("minLength", "maxLength"),
+            Some("array") => ("minItems", "maxItems"),
+            _ => return schema,
+        };
+        let range = self.range.unwrap_or_default();
+        for (key, bound) in [(least, range.min), (most, range.max)] {
+            if let Some(bound) = bound {
+                object.insert(key.to_owned(), whole(bound));
+            }
+        }
+        schema
+    }
+
+    /// The field as a row of `fields()`: name, type, reducer, default, flags, and what its value is held to.
     #[must_use]
     pub fn describe(&self) -> Value {
         let mut flags = Vec::new();
@@ -178,14 +205,31 @@ impl Field {
                 flags.push(name);
             }
         }
-        serde_json::json!({
+        let mut row = serde_json::json!({
             "name": &*self.name,
             "type": self.kind,
             "reducer": self.reducer,
             "default": self.default,
             "flags": flags,
-        })
+        });
+        if !self.one_of.is_empty() {
+            row["one_of"] = Value::Array(self.one_of.clone());
+        }
+        for (key, bound) in
+            [("min", self.range.and_then(|range| range.min)), ("max", self.range.and_then(|range| range.max))]
+        {
+            if let Some(bound) = bound {
+                row[key] = whole(bound);
+            }
+        }
+        row
     }
+}
+
+/// A bound as people write it: without a fraction where there is none.
+fn whole(bound: f64) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if bound.fract() == 0.0 && bound.abs() <= EXACT { Value::from(bound as i64) } else { Value::from(bound) }
 }
 
 impl fmt::Debug for Field {

@@ -17,6 +17,7 @@ use crate::id::{FieldId, NodeId};
 use crate::schema::Schema;
 
 mod builder;
+mod dominate;
 mod draw;
 mod parallel;
 mod reach;
@@ -87,6 +88,17 @@ pub enum Target {
     Node(NodeId),
     /// The end of this branch.
     End,
+}
+
+impl Target {
+    /// The node, unless it is the end.
+    #[must_use]
+    pub fn node(self) -> Option<NodeId> {
+        match self {
+            Self::Node(id) => Some(id),
+            Self::End => None,
+        }
+    }
 }
 
 /// Decides where a run goes on, from the state.
@@ -228,3 +240,6 @@ impl Topology {
         self.nodes.iter().map(|node| &*node.name)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,6 +26,8 @@ pub mod reducer;
 pub mod schema;
 pub mod state;
 pub mod suggest;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod time;
 pub mod types;
 pub mod update;

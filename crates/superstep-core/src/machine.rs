@@ -19,7 +19,8 @@ use crate::datum::Datum;
 use crate::error::{Code, Error, Partial};
 use crate::field::AnyState;
 use crate::graph::{BranchPolicy, Topology};
-use crate::id::{CheckpointId, InterruptId, NodeId, RunId, TaskId, ThreadId, derive};
+use crate::change::Change;
+use crate::id::{CheckpointId, FieldId, InterruptId, NodeId, RunId, TaskId, ThreadId, derive};
 use crate::port::{Commit, Lease, StateRef};
 use crate::update::Update;
 
@@ -30,11 +31,15 @@ mod limits;
 mod save;
 mod settle;
 mod store;
+mod update;
+mod view;
 
 pub use begin::{Answers, Resume};
 pub use event::Event;
 pub use limits::{Breakpoints, OnLimit};
-pub(crate) use store::read_state;
+pub use store::read_state;
+pub use update::{AsNode, StateUpdate};
+pub use view::hide;
 
 /// What the machine takes from the world: time and fresh ids.
 pub trait World: Send + Sync {
@@ -156,6 +161,8 @@ pub enum TaskEnd {
     Cached(Output),
     /// It asks; the run stops for answers once the other tasks have ended.
     Asked(Vec<Question>),
+    /// A graph inside it stopped at a breakpoint, at these nodes.
+    Paused(Vec<Arc<str>>),
     /// Badly.
     Failed(Error),
     /// It was stopped.
@@ -211,6 +218,7 @@ enum Status {
     Done { resolved: Box<Resolved>, kept: bool },
     Skipped { kept: bool },
     Asked(Vec<Question>),
+    Paused(Vec<Arc<str>>),
     Failed(Error),
     Cancelled,
 }
@@ -252,6 +260,8 @@ pub struct Machine {
     drain: bool,
     cancel: SmallVec<[usize; 1]>,
     pending: Vec<Pending>,
+    /// What changed since the input, for the graph around; `None` when it began in an earlier process.
+    since_input: Option<BTreeMap<FieldId, Change>>,
 }
 
 impl Machine {
@@ -288,6 +298,11 @@ impl Machine {
     /// The last [`Step::Save`] is durable: what it speaks of may be told.
     pub fn saved(&mut self) {
         self.events.append(&mut self.unsaved_events);
+    }
+
+    /// What is to be saved, in order, for a rim that runs nothing.
+    pub fn take_commits(&mut self) -> Vec<Box<Commit>> {
+        std::mem::take(&mut self.outbox)
     }
 
     /// Events made since the last call, in order.
@@ -382,7 +397,7 @@ impl Machine {
         Task {
             index,
             node: slot.due.node,
-            view: self.state.clone(),
+            view: self.view_of(slot.due.node),
             payload: slot.due.send.as_ref().map(|send| send.payload.clone()),
             timeout: slot.due.send.as_ref().and_then(|send| send.timeout),
             key: self.key(&slot.due),

@@ -20,6 +20,7 @@ use crate::message::{MessageEdits, MessageId, Messages};
 use crate::schema::{Schema, TypeChecks};
 use crate::state::{Draft, IntoDraft, State, StateOps};
 use crate::types::FieldType;
+use crate::update::How;
 
 /// A state whose fields are declared at run time.
 ///
@@ -203,6 +204,14 @@ impl FieldOps for RecordField {
     fn overwrite(&self, state: &mut AnyState, value: Datum) -> Result<Change, Fault> {
         *self.slot_mut(state) = self.read_slot(value)?;
         Ok(Change::Set)
+    }
+
+    fn fits(&self, how: How, value: &Datum) -> bool {
+        match (&self.rule, how) {
+            (Rule::Messages, How::Reduce) => value.get::<MessageEdits>().is_some(),
+            (Rule::Messages, How::Overwrite) => value.get::<Messages>().is_some(),
+            _ => matches!(value, Datum::Json(_)),
+        }
     }
 
     fn save(&self, state: &AnyState) -> Undo {

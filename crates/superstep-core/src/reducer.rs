@@ -12,6 +12,7 @@ use crate::datum::{Datum, Payload};
 use crate::fault::Fault;
 
 mod custom;
+mod deep_merge;
 mod items;
 mod list;
 mod map;
@@ -19,7 +20,8 @@ mod messages;
 mod number;
 mod write;
 
-pub use custom::{ByValue, InPlace, ReduceFn, Reduced};
+pub use custom::{ByValue, InPlace, ReduceFn, Reduced, fold_whole};
+pub use deep_merge::DeepMerge;
 pub use items::Items;
 pub use list::{Append, Capped, KeepLast, KeyOf, MergeBy, SetUnion};
 pub use map::{Edit, MapEdits, Merge};
@@ -28,7 +30,14 @@ pub use number::{Add, Addable, Max, Min};
 pub use write::IntoWrite;
 
 /// What a field of a state must be able to do: be copied, saved and read back.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a state",
+    label = "this type cannot be copied, saved and read back",
+    note = "derive `Clone`, `Serialize` and `Deserialize` on it, or mark the field `#[state(untracked)]`"
+)]
 pub trait FieldValue: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
+// Without this the compiler names the one missing trait and not what to do about it.
+#[diagnostic::do_not_recommend]
 impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> FieldValue for T {}
 
 /// What takes one fold of a `T` back.
@@ -43,6 +52,13 @@ pub enum Saved<T> {
 ///
 /// Write your own with `#[reduce(with = my_fold)]`; implement this trait when the fold should report
 /// an exact [`Change`], so that stores keep only what changed.
+#[diagnostic::on_unimplemented(
+    message = "reducer `{Self}` does not work on a field of type `{T}`",
+    label = "this reducer does not fold into a `{T}`",
+    note = "`append`, `keep_last`, `capped`, `merge_by` work on `Vec`, `set_union` on `Vec` and `BTreeSet`, `add` on numbers, `String` and `Vec`",
+    note = "`merge` works on `BTreeMap`, `deep_merge` on `Value` and `BTreeMap<String, Value>`, `messages` on `Messages`, `max` and `min` on what can be compared",
+    note = "for other types write `#[reduce(with = my_fold)]`"
+)]
 pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
     /// What an update of the field is.
     type Input: Payload + FieldValue;

@@ -2,7 +2,7 @@
 //!
 //! A schema checks what comes from outside and describes itself. It holds no values: those are in states.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -66,21 +66,12 @@ impl Schema {
     /// Lists every name that is empty, reserved or given twice.
     pub fn new(name: impl Into<String>, version: u32, fields: Vec<Field>, ops: Arc<dyn StateOps>) -> Result<Self> {
         let name = name.into();
-        let mut problems = Vec::new();
-        let mut by_name = BTreeMap::new();
-        for (index, field) in fields.iter().enumerate() {
-            if let Some(message) = bad_name(&field.name) {
-                problems.push(Problem::from(Fault::new(message).at(format!("/{}", field.name))));
-            }
-            if by_name.insert(field.name.clone(), FieldId(index as u32)).is_some() {
-                let fault = Fault::new(format!("field `{}` is declared twice", field.name))
-                    .help("rename or remove one of them");
-                problems.push(Problem::from(fault));
-            }
-        }
+        let problems = name_problems(fields.iter().map(|field| &field.name));
         if !problems.is_empty() {
             return Err(Error::listing(Code::InvalidGraph, format!("schema `{name}` is not valid"), problems));
         }
+        let by_name = fields.iter().enumerate().map(|(index, field)| (field.name.clone(), FieldId(index as u32)));
+        let by_name = by_name.collect();
         let with = |wanted: fn(&Field) -> bool| {
             let all = fields.iter().enumerate().filter(|(_, field)| wanted(field));
             all.map(|(index, _)| FieldId(index as u32)).collect()
@@ -128,13 +119,30 @@ impl Schema {
     /// Name, type, reducer, default and flags of every field.
     #[must_use]
     pub fn describe(&self) -> Value {
-        self.fields.iter().map(Field::describe).collect()
+        self.declared().map(Field::describe).collect()
+    }
+
+    /// The fields somebody declared: all but the slot of undeclared ones.
+    fn declared(&self) -> impl Iterator<Item = &Field> + Clone {
+        let declared = self.extras.map_or(self.fields.len(), FieldId::index);
+        self.fields[..declared].iter()
+    }
+
+    /// The declared field of that name.
+    fn find_declared(&self, name: &str) -> Option<FieldId> {
+        self.find(name).filter(|id| self.extras != Some(*id))
     }
 
     /// The state of a new thread: every field has its own copy of its default.
     #[must_use]
     pub fn initial_state(&self) -> Arc<AnyState> {
         self.ops.initial()
+    }
+
+    /// A copy of a state.
+    #[must_use]
+    pub fn copy(&self, state: &Arc<AnyState>) -> Arc<AnyState> {
+        self.ops.copy(&**state)
     }
 
     /// Every saved field of a state as one JSON object.
@@ -170,17 +178,26 @@ impl Schema {
     pub fn read_state(&self, object: Map<String, Value>) -> Result<Arc<AnyState>> {
         let mut state = self.initial_state();
         let target = Arc::get_mut(&mut state).expect("a new state has one owner");
-        let mut problems = Vec::new();
+        let (mut problems, mut more) = (Vec::new(), Map::new());
         for (name, value) in object {
-            let Some(id) = self.find(&name) else {
-                problems.push(self.unknown_field(&name));
+            let Some(id) = self.find_declared(&name) else {
+                match self.unknown {
+                    UnknownFields::Allow => drop(more.insert(name, value)),
+                    UnknownFields::Drop => {}
+                    UnknownFields::Refuse => problems.push(self.unknown_field(&name)),
+                }
                 continue;
             };
-            let field = self.field(id);
-            match field.ops.read_value(value) {
-                Ok(value) => drop(field.ops.overwrite(target, value)),
+            let ops = &self.field(id).ops;
+            let read = ops.read_value(value);
+            match read.and_then(|value| ops.overwrite(target, value).map_err(|fault| vec![fault])) {
+                Ok(_) => {}
                 Err(faults) => problems.extend(faults.into_iter().map(|fault| below(&name, fault))),
             }
+        }
+        if let Some(extras) = self.extras.filter(|_| !more.is_empty()) {
+            let kept = self.field(extras).ops.overwrite(target, Value::Object(more).into());
+            problems.extend(kept.err().map(Problem::from));
         }
         if problems.is_empty() {
             Ok(state)
@@ -196,7 +213,7 @@ impl Schema {
     pub fn read_update(&self, object: Map<String, Value>, notes: &mut Vec<String>) -> Result<Update, Vec<Problem>> {
         let (mut update, mut problems) = (Update::new(), Vec::new());
         for (name, value) in object {
-            let Some(id) = self.find(&name).filter(|id| self.extras != Some(*id)) else {
+            let Some(id) = self.find_declared(&name) else {
                 self.read_unknown(&name, value, &mut update, notes).unwrap_or_else(|problem| problems.push(problem));
                 continue;
             };
@@ -222,6 +239,8 @@ impl Schema {
     ) -> Result<(), Problem> {
         match (self.unknown, self.extras) {
             (UnknownFields::Allow, Some(field)) => {
+                // Without a reducer there is nothing to go past.
+                let value = as_overwrite(value).unwrap_or_else(|value| value);
                 let value = json!({ name: value }).into();
                 update.push(Write { field, how: How::Reduce, value });
                 Ok(())
@@ -237,19 +256,19 @@ impl Schema {
     /// The problem that a name is not in the schema, with the nearest one that is.
     #[must_use]
     pub fn unknown_field(&self, name: &str) -> Problem {
-        let known = self.fields.iter().map(|field| &*field.name);
+        let known = self.declared().map(|field| &*field.name);
         let help = did_you_mean(name, known.clone()).unwrap_or_else(|| {
             format!("the fields are {}", known.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
         });
-        Problem { pointer: format!("/{name}"), message: format!("no field `{name}`"), help: Some(help) }
+        Problem { pointer: pointer(name), message: format!("no field `{name}`"), help: Some(help) }
     }
 
     /// JSON Schema of the fields that `wanted` picks.
     pub fn json_schema(&self, wanted: impl Fn(&Field) -> bool) -> Value {
         let mut properties = Map::new();
         let mut required = Vec::new();
-        for field in self.fields.iter().filter(|field| wanted(field) && !field.flags.untracked) {
-            let mut schema = field.json_schema.clone();
+        for field in self.declared().filter(|field| wanted(field) && !field.flags.untracked) {
+            let mut schema = field.json_schema();
             if let (Some(object), Some(default)) = (schema.as_object_mut(), &field.default) {
                 object.insert("default".to_owned(), default.clone());
             }
@@ -284,10 +303,27 @@ impl fmt::Debug for Schema {
     }
 }
 
+/// The JSON pointer of a field.
+fn pointer(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
 /// Puts a fault below the field it was found in.
 fn below(name: &str, fault: Fault) -> Problem {
-    let pointer = format!("/{}{}", name.replace('~', "~0").replace('/', "~1"), fault.pointer);
-    Problem { pointer, message: fault.message, help: fault.help }
+    Problem { pointer: pointer(name) + &fault.pointer, message: fault.message, help: fault.help }
+}
+
+/// Every name that is empty, reserved or given twice.
+fn name_problems<'a>(names: impl IntoIterator<Item = &'a Arc<str>>) -> Vec<Problem> {
+    let (mut problems, mut seen) = (Vec::new(), BTreeSet::new());
+    for name in names {
+        problems.extend(bad_name(name).map(|message| below(name, Fault::new(message))));
+        if !seen.insert(name) {
+            let fault = Fault::new(format!("field `{name}` is declared twice")).help("rename or remove one of them");
+            problems.push(below(name, fault));
+        }
+    }
+    problems
 }
 
 fn bad_name(name: &str) -> Option<String> {
@@ -296,3 +332,6 @@ fn bad_name(name: &str) -> Option<String> {
     }
     name.starts_with("__").then(|| format!("field name `{name}` is reserved: names do not start with `__`"))
 }
+
+#[cfg(test)]
+mod tests;

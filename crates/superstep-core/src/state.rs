@@ -11,6 +11,9 @@ use crate::field::AnyState;
 use crate::schema::Schema;
 use crate::update::Update;
 
+#[doc(hidden)]
+pub mod derive;
+
 /// The state of a graph.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a state",

@@ -4,6 +4,7 @@
 //! or nothing is for the caller to say, and so are the names of field, node and superstep.
 
 mod range;
+mod reflect;
 mod schema;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

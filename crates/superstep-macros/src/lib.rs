@@ -1,1 +1,37 @@
 //! Derives for superstep. Expands to paths of the `superstep` crate; holds no logic of its own.
+//!
+//! Reading (`attribute`, `state`, `field`, `reduce`) checks everything an attribute can get wrong and lists all of it at
+//! once; writing (`expand`) then has nothing left to refuse. What an expansion calls is
+//! `superstep_core::state::derive`.
+
+use proc_macro::TokenStream;
+
+mod attribute;
+mod case;
+mod expand;
+mod field;
+mod literal;
+mod problems;
+mod reduce;
+mod state;
+mod suggest;
+
+/// Makes a struct the state of a graph, and generates its update builder (`Chat` gets `ChatUpdate`).
+///
+/// On the struct: `#[state(version = 2, name = "chat", rename_all = "camelCase")]`.
+///
+/// On a field, `#[reduce(..)]` says how updates fold into it: `append`, `add`, `merge`, `deep_merge`, `max`, `min`,
+/// `set_union`, `messages`, `replace`, `keep_last = 10`, `capped = 10`, `merge_by = id`, or `with = my_fold` for a
+/// function `fn(&mut T, I)`, `fn(&mut T, I) -> Result<(), E>` or `fn(T, I) -> T`, where `input = I` tells an input of
+/// another type than the field's.
+///
+/// `#[state(..)]` says the rest: `set_once`, `private`, `untracked`, `ephemeral`, `topic`, `required`, `last_wins`,
+/// `default = expr`, `one_of("a", "b")`, `min = 0`, `max = 5`, `rename = "x"`.
+#[proc_macro_derive(State, attributes(state, reduce))]
+pub fn derive_state(input: TokenStream) -> TokenStream {
+    let read = syn::parse(input).and_then(|input| state::StateSpec::read(&input));
+    match read {
+        Ok(spec) => expand::expand(&spec).into(),
+        Err(error) => error.into_compile_error().into(),
+    }
+}

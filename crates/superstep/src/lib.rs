@@ -1,1 +1,78 @@
 //! Durable agent graphs: typed state with reducers, supersteps, checkpoints, interrupts.
+//!
+//! A graph is drawn once and compiled; a run is awaited or streamed. Start with [`prelude`] and the example
+//! in the README; the book has the rest.
+
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod cache;
+mod call;
+mod clock;
+mod compiled;
+mod context;
+mod control;
+mod executor;
+mod extract;
+mod graph;
+mod handler;
+mod lanes;
+mod launch;
+mod memory;
+mod node;
+mod output;
+mod program;
+mod retry;
+mod run;
+pub mod settings;
+mod store;
+mod stream;
+mod subgraph;
+mod threads;
+
+pub use cache::{Cache, CachePolicy};
+pub use call::{Outcome, Run, Status};
+pub use clock::SystemClock;
+pub use compiled::Compiled;
+pub use context::{Ask, Cx, Failure};
+pub use control::Control;
+pub use extract::{Ctx, FromContext, FromTask, Info, Part, Sent, View, Writer};
+pub use graph::{Blocking, Graph, IntoGo, NodeHandle, Routes, blocking};
+pub use handler::{Action, IntoNode, Node};
+pub use lanes::WhenBusy;
+pub use memory::Memory;
+pub use node::{NodeWith, Timeout, node};
+pub use output::{Command, IntoOutput, NodeError, ToParent};
+pub use program::Persistence;
+pub use retry::Retry;
+pub use store::{MemoryStore, SharedStore, Store};
+pub use stream::{EventKind, RunEvent, RunStream};
+pub use threads::{Snapshot, TaskState, Threads, UpdateState};
+
+pub use superstep_core as core;
+pub use superstep_core::command::{Go, Send};
+pub use superstep_core::error::{Code, Error, Kind, Result};
+pub use superstep_core::graph::{BranchPolicy, Compat, END, Endpoint, START};
+pub use superstep_core::machine::OnLimit;
+pub use superstep_core::message::{Message, Messages, RemoveAll, RemoveMessage};
+pub use superstep_core::record::Record;
+pub use superstep_core::schema::Schema;
+pub use superstep_core::state::State;
+pub use superstep_core::update::{Overwrite, Remove};
+// MACRO pub use superstep_macros::State;
+
+/// What almost every program needs.
+pub mod prelude {
+    pub use crate::{
+        Ask, Command, Ctx, Cx, END, Graph, Go, Memory, Message, Messages, Node, NodeError, Overwrite, Retry, START, Send,
+        Sent, State, View, Writer, blocking, node,
+    };
+    pub use serde::{Deserialize, Serialize};
+}
+
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::output::{IntoOutput, NodeError, update_output};
+    pub use schemars;
+    pub use serde_json;
+    pub use superstep_core::*;
+}

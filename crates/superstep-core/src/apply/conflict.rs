@@ -1,9 +1,15 @@
 //! Two writers of one value in one superstep: refused, accepted when equal, or settled by `last_wins`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
 use smallvec::SmallVec;
 
-use super::TaskWrite;
+use super::{TaskWrite, shorten};
+use crate::datum::Datum;
 use crate::error::{Code, Error, Result};
+use crate::field::{Conflict, Field};
 use crate::id::FieldId;
 use crate::schema::Schema;
 use crate::update::How;
@@ -28,18 +34,21 @@ pub(super) fn settle(schema: &Schema, writes: &mut SmallVec<[TaskWrite; 4]>) -> 
 }
 
 fn settle_field(schema: &Schema, id: FieldId, writes: &mut SmallVec<[TaskWrite; 4]>) -> Result<()> {
-    let on_field = |write: &TaskWrite| write.write.field == id;
-    let overwrites: Vec<usize> = (0..writes.len())
-        .filter(|index| on_field(&writes[*index]) && writes[*index].write.how == How::Overwrite)
-        .collect();
-    if overwrites.len() > 1 {
-        return Err(refuse(schema, id, writes));
+    if schema.extras == Some(id) {
+        return settle_extras(schema, id, writes);
     }
-    let keeper = match overwrites.first() {
-        Some(index) => Some(*index),
-        None if schema.is_exclusive(id) && !all_equal(id, writes) => return Err(refuse(schema, id, writes)),
-        None if schema.field(id).reducer.is_none() => writes.iter().rposition(on_field),
-        None => None,
+    let field = schema.field(id);
+    let on_field = |write: &TaskWrite| write.write.field == id;
+    let overwrites = |write: &TaskWrite| on_field(write) && write.write.how == How::Overwrite;
+    if writes.iter().filter(|write| overwrites(write)).count() > 1 {
+        return Err(refuse(&field.name, &on(id, writes)));
+    }
+    let keeper = if field.reducer.is_some() {
+        writes.iter().position(overwrites)
+    } else if field.conflict == Conflict::Refuse && !all_equal(field, &on(id, writes)) {
+        return Err(refuse(&field.name, &on(id, writes)));
+    } else {
+        writes.iter().rposition(on_field)
     };
     if let Some(keeper) = keeper {
         let mut index = 0;
@@ -52,25 +61,37 @@ fn settle_field(schema: &Schema, id: FieldId, writes: &mut SmallVec<[TaskWrite; 
     Ok(())
 }
 
-fn all_equal(id: FieldId, writes: &[TaskWrite]) -> bool {
-    let mut values = writes.iter().filter(|write| write.write.field == id).map(|write| &write.write.value);
-    let Some(first) = values.next() else { return true };
-    values.all(|value| value == first)
+/// Undeclared fields share one slot, but two writers of one of them are in conflict all the same.
+fn settle_extras(schema: &Schema, id: FieldId, writes: &[TaskWrite]) -> Result<()> {
+    let mut by_key: BTreeMap<String, Vec<(Arc<str>, Datum)>> = BTreeMap::new();
+    for (node, value) in on(id, writes) {
+        let Ok(Value::Object(values)) = value.to_json() else { continue };
+        for (key, value) in values {
+            by_key.entry(key).or_default().push((node.clone(), Datum::json(value)));
+        }
+    }
+    let field = schema.field(id);
+    let refused = by_key.iter().find(|(_, values)| field.conflict == Conflict::Refuse && !all_equal(field, values));
+    refused.map_or(Ok(()), |(key, values)| Err(refuse(key, values)))
 }
 
-fn refuse(schema: &Schema, id: FieldId, writes: &[TaskWrite]) -> Error {
-    let name = &schema.field(id).name;
-    let mine: Vec<&TaskWrite> = writes.iter().filter(|write| write.write.field == id).collect();
-    let shown: Vec<String> =
-        mine.iter().map(|write| format!("`{}` wrote {}", write.node, cut(&write.write.value))).collect();
+/// Who wrote what to a field, in order.
+fn on(id: FieldId, writes: &[TaskWrite]) -> Vec<(Arc<str>, Datum)> {
+    let mine = writes.iter().filter(|write| write.write.field == id);
+    mine.map(|write| (write.node.clone(), write.write.value.clone())).collect()
+}
+
+fn all_equal(field: &Field, values: &[(Arc<str>, Datum)]) -> bool {
+    // Live values that are never written as data cannot be compared as data.
+    let is_opaque = |value: &Datum| field.flags.untracked && matches!(value, Datum::Live(_));
+    values.windows(2).all(|pair| pair[0].1 == pair[1].1 && !is_opaque(&pair[0].1))
+}
+
+fn refuse(name: &str, values: &[(Arc<str>, Datum)]) -> Error {
+    let shown: Vec<String> = values.iter().map(|(node, value)| format!("`{node}` wrote {}", shorten(value))).collect();
     let message =
-        format!("field `{name}` got {} writes in one superstep, and keeps only one: {}", mine.len(), shown.join(", "));
+        format!("field `{name}` got {} writes in one superstep, and keeps only one: {}", shown.len(), shown.join(", "));
     Error::new(Code::ConcurrentUpdate, message).help(format!(
         "give `{name}` a reducer such as `#[reduce(append)]`, mark it `#[state(last_wins)]`, or run the nodes one after the other"
     ))
-}
-
-fn cut(value: &crate::datum::Datum) -> String {
-    let text = format!("{value:?}");
-    if text.chars().count() <= 60 { text } else { text.chars().take(60).chain(['…']).collect() }
 }

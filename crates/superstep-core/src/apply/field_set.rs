@@ -31,6 +31,10 @@ impl FieldSet {
         if let Some(word) = self.0.get_mut(id.index() / 64) {
             *word &= !(1 << (id.index() % 64));
         }
+        // Equal sets are equal words, whatever was in them once.
+        while self.0.last() == Some(&0) {
+            self.0.pop();
+        }
     }
 
     /// The fields, ascending.

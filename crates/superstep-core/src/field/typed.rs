@@ -11,6 +11,7 @@ use crate::change::Change;
 use crate::datum::{Datum, Opaque};
 use crate::fault::Fault;
 use crate::reducer::{FieldValue, Reducer, Saved};
+use crate::update::How;
 
 /// The way to a field of type `T` in a struct `S`.
 pub struct Access<S, T> {
@@ -80,6 +81,13 @@ impl<S: 'static, T: FieldValue, R: Reducer<T>> FieldOps for TypedField<S, T, R> 
     fn overwrite(&self, state: &mut AnyState, value: Datum) -> Result<Change, Fault> {
         *self.access.of_mut(state) = value.take()?;
         Ok(Change::Set)
+    }
+
+    fn fits(&self, how: How, value: &Datum) -> bool {
+        match how {
+            How::Reduce => value.get::<R::Input>().is_some(),
+            How::Overwrite => value.get::<T>().is_some(),
+        }
     }
 
     fn save(&self, state: &AnyState) -> Undo {
@@ -159,6 +167,10 @@ impl<S: 'static, T: Clone + Send + Sync + 'static> FieldOps for UntrackedField<S
         })?;
         *self.access.of_mut(state) = value.clone();
         Ok(Change::Set)
+    }
+
+    fn fits(&self, _how: How, value: &Datum) -> bool {
+        value.get::<Opaque<T>>().is_some()
     }
 
     fn save(&self, state: &AnyState) -> Undo {

@@ -114,6 +114,11 @@ impl Builder {
         }
     }
 
+    /// The schema of the state, to change before the first node is added.
+    pub fn set_schema(&mut self, schema: Arc<Schema>) {
+        self.schema = schema;
+    }
+
     /// What is said about a node.
     pub fn options_mut(&mut self, id: NodeId) -> Option<&mut NodeOptions> {
         self.nodes.get_mut(id.index()).map(|node| &mut node.options)

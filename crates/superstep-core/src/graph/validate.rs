@@ -2,26 +2,33 @@
 //!
 //! Collects all problems before it gives up; resolves each name once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::builder::{Builder, DraftNode};
+use super::builder::{Builder, DraftNode, DraftRoute};
 use super::{Compat, END_NAME, Endpoint, Exits, Join, NodeSpec, Route, START_NAME, Target, Topology, parallel, reach};
 use crate::error::{Code, Error, Problem, Result};
 use crate::id::{FieldId, NodeId};
-use crate::suggest::did_you_mean;
+use crate::suggest;
 
-/// Problems found so far.
-pub(super) struct Problems(Vec<Problem>);
+/// Problems found so far, and the loose ends they leave, so that one mistake is not told twice.
+#[derive(Default)]
+pub(super) struct Problems {
+    found: Vec<Problem>,
+    /// Nodes, or the start, from which something leads to a place that does not exist.
+    pub(super) loose: BTreeSet<Option<NodeId>>,
+    /// Nodes to which something leads from a place that does not exist.
+    pub(super) entered: Vec<NodeId>,
+}
 
 impl Problems {
     pub(super) fn add(&mut self, message: impl Into<String>, help: Option<String>) {
-        self.0.push(Problem { pointer: String::new(), message: message.into(), help });
+        self.found.push(Problem { pointer: String::new(), message: message.into(), help });
     }
 }
 
 pub(super) fn compile(builder: &Builder) -> Result<Topology> {
-    let mut problems = Problems(Vec::new());
+    let mut problems = Problems::default();
     for complaint in &builder.complaints {
         problems.add(complaint.clone(), None);
     }
@@ -30,30 +37,34 @@ pub(super) fn compile(builder: &Builder) -> Result<Topology> {
     wire(builder, &mut topology, &mut problems);
     for name in &builder.breakpoints {
         if topology.find(name).is_none() {
-            problems.add(format!("breakpoint at unknown node `{name}`"), nearest(&topology, name));
+            let help = nearest(&topology, name).map(|(_, help)| help);
+            problems.add(format!("breakpoint at unknown node `{name}`"), help);
         }
     }
-    // What cannot be resolved cannot be followed either: paths are looked at only in a whole graph.
-    if problems.0.is_empty() {
-        reach::check(&topology, &mut problems);
-    }
-    if problems.0.is_empty() {
+    reach::check(&topology, &mut problems);
+    if problems.found.is_empty() {
         topology.warnings = parallel::warnings(&topology);
         return Ok(topology);
     }
-    Err(Error::listing(Code::InvalidGraph, format!("graph `{}` cannot be compiled", builder.name), problems.0))
+    Err(Error::listing(Code::InvalidGraph, format!("graph `{}` cannot be compiled", builder.name), problems.found))
 }
 
 fn names(builder: &Builder, problems: &mut Problems) -> BTreeMap<Arc<str>, NodeId> {
     let mut by_name: BTreeMap<Arc<str>, NodeId> = BTreeMap::new();
     for (index, node) in builder.nodes.iter().enumerate() {
         check_name(node, problems);
-        if by_name.insert(node.name.clone(), NodeId(index as u32)).is_some() {
+        if let Some(shadowed) = by_name.insert(node.name.clone(), NodeId(index as u32)) {
+            problems.entered.push(shadowed);
+            problems.loose.insert(Some(shadowed));
             problems.add(format!("node `{}` is added twice", node.name), Some("rename one of them".to_owned()));
         }
     }
+    let mut former: BTreeMap<&str, &Arc<str>> = BTreeMap::new();
     for (index, node) in builder.nodes.iter().enumerate() {
         for old in &node.options.was {
+            if let Some(other) = former.insert(old, &node.name).filter(|other| *other != &node.name) {
+                problems.add(format!("nodes `{other}` and `{}` were both named `{old}`", node.name), None);
+            }
             by_name.entry(old.as_str().into()).or_insert(NodeId(index as u32));
         }
     }
@@ -90,8 +101,8 @@ fn skeleton(builder: &Builder, by_name: BTreeMap<Arc<str>, NodeId>, problems: &m
         by_name,
         rank: None,
     };
-    for node in &builder.nodes {
-        let spec = specify(builder, &topology, node, problems);
+    for index in 0..builder.nodes.len() {
+        let spec = specify(builder, &topology, NodeId(index as u32), problems);
         topology.nodes.push(spec);
     }
     if builder.compat == Compat::LangGraph {
@@ -126,7 +137,8 @@ fn fields(builder: &Builder, declared: Option<&[String]>, which: &str, problems:
     found
 }
 
-fn specify(builder: &Builder, topology: &Topology, node: &DraftNode, problems: &mut Problems) -> NodeSpec {
+fn specify(builder: &Builder, topology: &Topology, id: NodeId, problems: &mut Problems) -> NodeSpec {
+    let node = &builder.nodes[id.index()];
     let options = &node.options;
     let mut declared = |names: &Option<Vec<String>>, verb: &str| {
         names.as_ref().map(|names| {
@@ -143,8 +155,8 @@ fn specify(builder: &Builder, topology: &Topology, node: &DraftNode, problems: &
     };
     let (reads, writes) = (declared(&options.reads, "reads"), declared(&options.writes, "writes"));
     let goto = options.goto.as_ref().map(|targets| {
-        let targets = targets.iter().map(|target| resolve_target(topology, &node.name, target, problems));
-        targets.collect::<Vec<_>>().into_iter().flatten().collect()
+        let place = Place { what: "goto", from: &node.name, source: Some(Source::Node(id)) };
+        targets.iter().filter_map(|target| resolve_target(topology, &place, target, problems)).collect()
     });
     NodeSpec {
         name: node.name.clone(),
@@ -162,27 +174,18 @@ fn specify(builder: &Builder, topology: &Topology, node: &DraftNode, problems: &
 
 fn wire(builder: &Builder, topology: &mut Topology, problems: &mut Problems) {
     for (from, to) in &builder.edges {
-        let source = resolve_source(topology, from, to, problems);
-        let target = resolve_target(topology, &show(builder, from), to, problems);
-        let (Some(source), Some(target)) = (source, target) else { continue };
-        let exits = exits_mut(topology, source);
-        match target {
-            Target::Node(id) => exits.edges.push(id),
-            Target::End => exits.ends = true,
+        let source = resolve_source(topology, "edge", from, &show(builder, to), problems);
+        let place = Place { what: "edge", from: &show(builder, from), source };
+        let target = resolve_target(topology, &place, to, problems);
+        match (source, target) {
+            (Some(source), Some(Target::Node(id))) => exits_mut(topology, source).edges.push(id),
+            (Some(source), Some(Target::End)) => exits_mut(topology, source).ends = true,
+            (None, Some(Target::Node(id))) => problems.entered.push(id),
+            _ => {}
         }
     }
     for route in &builder.routes {
-        let source = resolve_source(topology, &route.from, &Endpoint::Name("(route)".into()), problems);
-        let targets = route.targets.as_ref().map(|targets| {
-            let from = show(builder, &route.from);
-            let resolve = |(target, label): &(Endpoint, Option<String>)| {
-                resolve_target(topology, &from, target, problems).map(|target| (target, label.clone()))
-            };
-            targets.iter().filter_map(resolve).collect()
-        });
-        if let Some(source) = source {
-            exits_mut(topology, source).routes.push(Route { decide: route.decide.clone(), targets });
-        }
+        wire_route(builder, topology, route, problems);
     }
     for (sources, target) in &builder.joins {
         wire_join(builder, topology, sources, target, problems);
@@ -194,6 +197,22 @@ fn wire(builder: &Builder, topology: &mut Topology, problems: &mut Problems) {
     });
 }
 
+fn wire_route(builder: &Builder, topology: &mut Topology, route: &DraftRoute, problems: &mut Problems) {
+    let shown = route.targets.iter().flatten().map(|(target, _)| show(builder, target)).collect::<Vec<_>>().join(", ");
+    let source = resolve_source(topology, "route", &route.from, &shown, problems);
+    let targets = route.targets.as_ref().map(|targets| {
+        let place = Place { what: "route", from: &show(builder, &route.from), source };
+        let resolve = |(target, label): &(Endpoint, Option<String>)| {
+            resolve_target(topology, &place, target, problems).map(|target| (target, label.clone()))
+        };
+        targets.iter().filter_map(resolve).collect::<Vec<_>>()
+    });
+    match source {
+        Some(source) => exits_mut(topology, source).routes.push(Route { decide: route.decide.clone(), targets }),
+        None => problems.entered.extend(targets.iter().flatten().filter_map(|(target, _)| target.node())),
+    }
+}
+
 fn wire_join(
     builder: &Builder,
     topology: &mut Topology,
@@ -201,32 +220,35 @@ fn wire_join(
     target: &Endpoint,
     problems: &mut Problems,
 ) {
+    let to = show(builder, target);
+    if sources.is_empty() {
+        problems.add(format!("join into `{to}` has no sources"), None);
+    }
     let mut resolved = Vec::new();
+    let mut is_whole = true;
     for source in sources {
-        match resolve_source(topology, source, target, problems) {
+        match resolve_source(topology, "join", source, &to, problems) {
             Some(Source::Node(id)) => resolved.push(id),
-            Some(Source::Start) => {
-                problems.add(format!("join into `{}` waits for the start", show(builder, target)), None)
-            }
-            None => {}
+            Some(Source::Start) => problems.add(format!("join into `{to}` waits for the start"), None),
+            None => is_whole = false,
         }
     }
     resolved.sort_unstable();
     resolved.dedup();
-    if sources.is_empty() {
-        problems.add(format!("join into `{}` has no sources", show(builder, target)), None);
-    }
-    match resolve_target(topology, "(join)", target, problems) {
+    let from = sources.iter().map(|source| show(builder, source)).collect::<Vec<_>>().join(", ");
+    let target = resolve_target(topology, &Place { what: "join", from: &from, source: None }, target, problems);
+    match target {
         Some(Target::Node(target)) => {
             let join = topology.joins.len() as u32;
             for (place, source) in resolved.iter().enumerate() {
                 topology.exits[source.index()].joins.push((join, place as u32));
             }
+            problems.entered.extend((!is_whole).then_some(target));
             topology.joins.push(Join { sources: resolved, target });
         }
         // Waiting for several branches before the end is what the end does anyway.
         Some(Target::End) => resolved.iter().for_each(|source| topology.exits[source.index()].ends = true),
-        None => {}
+        None => problems.loose.extend(resolved.into_iter().map(Some)),
     }
 }
 
@@ -236,6 +258,13 @@ enum Source {
     Node(NodeId),
 }
 
+/// Where something leads from, for messages and for loose ends.
+struct Place<'a> {
+    what: &'static str,
+    from: &'a str,
+    source: Option<Source>,
+}
+
 fn exits_mut(topology: &mut Topology, source: Source) -> &mut Exits {
     match source {
         Source::Start => &mut topology.start,
@@ -243,48 +272,71 @@ fn exits_mut(topology: &mut Topology, source: Source) -> &mut Exits {
     }
 }
 
-fn resolve_source(topology: &Topology, from: &Endpoint, to: &Endpoint, problems: &mut Problems) -> Option<Source> {
+/// The source, or for a name that is nearly right the one it was probably meant to be.
+fn resolve_source(
+    topology: &Topology,
+    what: &str,
+    from: &Endpoint,
+    to: &str,
+    problems: &mut Problems,
+) -> Option<Source> {
     match from {
         Endpoint::Start => Some(Source::Start),
         Endpoint::End => {
-            problems.add(format!("edge `{END_NAME}` -> `{to}`: nothing leads out of the end"), None);
+            problems.add(format!("{what} `{END_NAME}` -> `{to}`: nothing leads out of the end"), None);
             None
         }
         Endpoint::Node(id) if id.index() < topology.nodes.len() => Some(Source::Node(*id)),
         Endpoint::Node(_) => {
-            problems.add("an edge starts at a node of another graph", None);
+            problems.add(format!("{what} into `{to}` comes from a node of another graph"), None);
             None
         }
-        Endpoint::Name(name) => match topology.find(name) {
-            Some(id) => Some(Source::Node(id)),
-            None => {
-                problems.add(format!("edge `{name}` -> `{to}`: no node `{name}`"), nearest(topology, name));
-                None
+        Endpoint::Name(name) => {
+            if let Some(id) = topology.find(name) {
+                return Some(Source::Node(id));
             }
-        },
+            let (meant, help) = nearest(topology, name).unzip();
+            problems.add(format!("{what} `{name}` -> `{to}`: no node `{name}`"), help);
+            meant.map(Source::Node)
+        }
     }
 }
 
-fn resolve_target(topology: &Topology, from: &str, to: &Endpoint, problems: &mut Problems) -> Option<Target> {
-    let total = topology.exits.len();
-    match to {
+/// The target, or for a name that is nearly right the one it was probably meant to be.
+fn resolve_target(topology: &Topology, place: &Place<'_>, to: &Endpoint, problems: &mut Problems) -> Option<Target> {
+    let Place { what, from, source } = place;
+    let target = match to {
         Endpoint::End => Some(Target::End),
         Endpoint::Start => {
-            problems.add(format!("edge `{from}` -> `{START_NAME}`: nothing leads to the start"), None);
+            problems.add(format!("{what} `{from}` -> `{START_NAME}`: nothing leads to the start"), None);
             None
         }
-        Endpoint::Node(id) if id.index() < total => Some(Target::Node(*id)),
+        Endpoint::Node(id) if id.index() < topology.exits.len() => Some(Target::Node(*id)),
         Endpoint::Node(_) => {
-            problems.add(format!("edge from `{from}` leads to a node of another graph"), None);
+            problems.add(format!("{what} from `{from}` leads to a node of another graph"), None);
             None
         }
         Endpoint::Name(name) => match topology.find(name) {
             Some(id) => Some(Target::Node(id)),
             None => {
-                problems.add(format!("edge `{from}` -> `{name}`: no node `{name}`"), nearest(topology, name));
-                None
+                let (meant, help) = nearest(topology, name).unzip();
+                problems.add(format!("{what} `{from}` -> `{name}`: no node `{name}`"), help);
+                meant.map(Target::Node)
             }
         },
+    };
+    if let (None, Some(source)) = (target, source) {
+        problems.loose.insert(source.node());
+    }
+    target
+}
+
+impl Source {
+    fn node(self) -> Option<NodeId> {
+        match self {
+            Self::Start => None,
+            Self::Node(id) => Some(id),
+        }
     }
 }
 
@@ -295,6 +347,8 @@ fn show(builder: &Builder, endpoint: &Endpoint) -> String {
     }
 }
 
-fn nearest(topology: &Topology, name: &str) -> Option<String> {
-    did_you_mean(name, topology.by_name.keys().map(|name| &**name))
+/// The node somebody probably meant, and the advice that says so.
+fn nearest(topology: &Topology, name: &str) -> Option<(NodeId, String)> {
+    let known = suggest::nearest(name, topology.by_name.keys().map(|name| &**name))?;
+    Some((topology.find(known)?, format!("did you mean `{known}`?")))
 }

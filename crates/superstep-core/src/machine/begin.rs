@@ -11,7 +11,6 @@ use super::{Config, Machine, Phase, Slot, Status};
 use crate::advance::{Leads, Position, advance};
 use crate::apply::{FieldSet, FoldRules, TaskUpdate, apply};
 use crate::checkpoint::{Answer, Entry, Pending, Question, Source};
-use crate::command::Output;
 use crate::datum::Datum;
 use crate::error::{Code, Error, Problem, Result};
 use crate::fault::Fault;
@@ -54,6 +53,7 @@ impl Machine {
             drain: false,
             cancel: SmallVec::new(),
             pending: Vec::new(),
+            since_input: None,
         };
         if let Some(loaded) = loaded {
             (machine.state, machine.written) = read_state(&schema, &loaded)?;
@@ -88,6 +88,7 @@ impl Machine {
         }
         self.check_required(&update)?;
         let changes = self.fold_input(update)?;
+        self.since_input = self.config.outer_task.is_some().then(BTreeMap::new);
         self.pending.clear();
         self.position.deferred.clear();
         self.position.step += 1;
@@ -147,35 +148,45 @@ impl Machine {
         self.go_on()
     }
 
-    /// Applies a command from outside to the thread as it stands, and goes on.
+    /// Begins a new line of history here: nothing that was known of the tasks counts any more.
+    pub fn fork(&mut self) {
+        self.pending.clear();
+        self.save_checkpoint(Source::Fork, crate::apply::Applied::default());
+    }
+
+    /// Begins a new line of history here with other answers to questions that were asked here.
     ///
     /// # Errors
-    /// When the update or the targets are refused; nothing is changed then.
-    pub fn command(&mut self, output: Output) -> Result<()> {
-        if self.is_new() {
-            return Err(
-                Error::new(Code::InputInvalid, "a command needs a thread that has begun").help("give an input first")
-            );
+    /// When no such question was asked here or an answer does not fit; nothing is changed then.
+    pub fn fork_and_resume(&mut self, resume: Resume) -> Result<()> {
+        let asked: Vec<Asked> = self.all_questions();
+        let answers = match resume {
+            Resume::One(value) => vec![(only_question(&asked)?, value)],
+            Resume::ById(answers) => answers.into_iter().collect(),
+        };
+        let mut moved = Vec::new();
+        for (id, value) in answers {
+            let Some(asked) = asked.iter().find(|asked| asked.question.id == id) else { return Err(self.not_open(id, &asked)) };
+            check_answer(&asked.question, &value)?;
+            moved.push((asked.pending.task, asked.question.clone(), value));
         }
-        let (update, leads) = self.resolve_command(output)?;
-        let changes = self.fold_input(update)?;
-        let mut due = std::mem::take(&mut self.position.due);
-        let gone = std::mem::take(&mut self.pending);
-        advance(&self.graph, &mut self.position, [(None, &leads)].into_iter());
-        let added = std::mem::take(&mut self.position.due);
-        due.extend(
-            added
-                .into_iter()
-                .filter(|new| !due.iter().any(|old| old.send.is_none() && old.node == new.node))
-                .collect::<Vec<_>>(),
-        );
-        self.position.due = due;
-        drop(gone);
-        self.position.step += 1;
-        self.save_checkpoint(Source::Update, changes);
-        self.skip_breakpoint = true;
-        self.phase = Phase::Plan;
-        Ok(())
+        let old: Vec<super::TaskKey> = self.position.due.iter().map(|due| self.key(due)).collect();
+        self.fork();
+        let time = self.config.world.now();
+        let mut entries = Vec::new();
+        for (task, question, value) in moved {
+            let Some(place) = old.iter().position(|key| key.id() == task) else { continue };
+            // The questions of a task are numbered: the same number on the new line is the same question.
+            let Some(ordinal) = (0..1_000).find(|ordinal| old[place].question(*ordinal) == question.id) else { continue };
+            let key = self.key(&self.position.due[place]);
+            let (id, Some(checkpoint)) = (key.question(ordinal), self.head) else { continue };
+            let pending = |entry| Pending { checkpoint, task: key.id(), node: question.node.clone(), entry };
+            entries.push(pending(Entry::Question(Question { id, ..question.clone() })));
+            entries.push(pending(Entry::Answer(Answer { id, value, time })));
+        }
+        self.pending.clone_from(&entries);
+        self.save_pending(entries, None);
+        self.go_on()
     }
 
     fn read_input(&mut self, input: Draft) -> Result<Update> {
@@ -237,7 +248,7 @@ impl Machine {
         }
     }
 
-    fn fold_input(&mut self, mut update: Update) -> Result<crate::apply::Applied> {
+    pub(super) fn fold_input(&mut self, mut update: Update) -> Result<crate::apply::Applied> {
         self.stamp(&mut update);
         // An input that contradicts a value set once is the caller's mistake, never ignored.
         let rules = FoldRules { strict_set_once: true, keep_undo: false };
@@ -247,7 +258,7 @@ impl Machine {
         Ok(applied)
     }
 
-    fn start_leads(&self) -> Result<Leads> {
+    pub(super) fn start_leads(&self) -> Result<Leads> {
         let mut leads = Leads { follow_edges: true, ways: SmallVec::new() };
         for route in &self.graph.start.routes {
             self.decide(crate::graph::START_NAME, None, route, &*self.state, &mut leads)?;
@@ -270,7 +281,7 @@ impl Machine {
     }
 
     fn restore_slots(&mut self) {
-        let pending = std::mem::take(&mut self.pending);
+        let pending = self.pending.clone();
         for index in 0..self.slots.len() {
             let id = self.key(&self.slots[index].due).id();
             let mine: Vec<&Pending> = pending.iter().filter(|entry| entry.task == id).collect();
@@ -320,17 +331,21 @@ impl Machine {
         self.answers = answers.clone();
     }
 
+    fn all_questions(&self) -> Vec<Asked> {
+        let asked = self.pending.iter().filter_map(|pending| match &pending.entry {
+            Entry::Question(question) => Some(Asked { question: question.clone(), pending: pending.clone() }),
+            _ => None,
+        });
+        asked.collect()
+    }
+
     fn open_questions(&self) -> Vec<Asked> {
         let is_answered = |id: InterruptId| {
             self.pending.iter().any(|entry| matches!(&entry.entry, Entry::Answer(answer) if answer.id == id))
         };
-        let asked = self.pending.iter().filter_map(|pending| match &pending.entry {
-            Entry::Question(question) if !is_answered(question.id) => {
-                Some(Asked { question: question.clone(), pending: pending.clone() })
-            }
-            _ => None,
-        });
-        asked.collect()
+        let mut asked = self.all_questions();
+        asked.retain(|asked| !is_answered(asked.question.id));
+        asked
     }
 
     fn not_open(&self, id: InterruptId, open: &[Asked]) -> Error {

@@ -36,6 +36,7 @@ impl Machine {
             TaskEnd::Done(output) => self.done(index, output, false),
             TaskEnd::Cached(output) => self.done(index, output, true),
             TaskEnd::Asked(questions) => Status::Asked(questions),
+            TaskEnd::Paused(nodes) => Status::Paused(nodes),
             TaskEnd::Failed(error) => self.failed(index, error),
             TaskEnd::Cancelled => Status::Cancelled,
         };
@@ -99,7 +100,7 @@ impl Machine {
             resolved.outward = Some(outward);
             return Ok(resolved);
         }
-        let replaces_edges = output.goto.is_some() && self.graph.compat == Compat::Strict;
+        let replaces_edges = output.skip_edges || output.goto.is_some() && self.graph.compat == Compat::Strict;
         resolved.leads.follow_edges = !replaces_edges;
         self.add_hops(node, output.goto.unwrap_or_default(), WhyKind::Goto, None, &mut resolved.leads)?;
         self.add_hops(node, Go::sends(output.sends), WhyKind::Send, None, &mut resolved.leads)?;

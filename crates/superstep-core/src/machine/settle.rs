@@ -21,8 +21,12 @@ impl Machine {
             return;
         }
         if self.slots.iter().any(|slot| matches!(slot.status, Status::Cancelled)) {
-            let error = Error::new(Code::Cancelled, "the run was cancelled");
-            self.end_early(End::Failed(error), ThreadStatus::Idle);
+            let end = if self.drain { End::Drained } else { End::Failed(Error::new(Code::Cancelled, "the run was cancelled")) };
+            self.end_early(end, ThreadStatus::Idle);
+            return;
+        }
+        if let Some(nodes) = self.slots.iter().find_map(|slot| if let Status::Paused(nodes) = &slot.status { Some(nodes.clone()) } else { None }) {
+            self.end_early(End::Paused(nodes), ThreadStatus::Interrupted);
             return;
         }
         if self.slots.iter().any(|slot| matches!(slot.status, Status::Asked(_))) {
@@ -93,6 +97,12 @@ impl Machine {
             None => self.fold_all()?,
         };
         self.clear_ephemeral(&mut applied);
+        if let Some(total) = &mut self.since_input {
+            for (field, change) in &applied.changes {
+                let earlier = total.remove(field).unwrap_or(Change::Unchanged);
+                total.insert(*field, earlier.then(change.clone()));
+            }
+        }
         for warning in &applied.warnings {
             self.warn(warning.clone());
         }

@@ -88,8 +88,11 @@ pub(super) fn read_position(graph: &Topology, checkpoint: &Checkpoint) -> Result
     })
 }
 
-/// The state a checkpoint holds.
-pub(crate) fn read_state(schema: &Schema, loaded: &Loaded) -> Result<(Arc<AnyState>, FieldSet)> {
+/// The state a checkpoint holds, and the fields ever written on its thread.
+///
+/// # Errors
+/// When it is of a newer version, does not fit the schema or cannot be read; names checkpoint and field.
+pub fn read_state(schema: &Schema, loaded: &Loaded) -> Result<(Arc<AnyState>, FieldSet)> {
     let checkpoint = &loaded.checkpoint;
     if checkpoint.format > FORMAT_VERSION || checkpoint.schema_version > schema.version() {
         let message = format!(

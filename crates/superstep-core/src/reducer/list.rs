@@ -183,12 +183,10 @@ impl<E: FieldValue + Ord> Reducer<BTreeSet<E>> for SetUnion {
 
 /// The key by which [`MergeBy`] knows that two items are one. Made by `#[reduce(merge_by = field)]`.
 pub trait KeyOf<E>: Send + Sync + 'static {
-    /// The type of the key.
-    type Key: PartialEq;
     /// The name of the key, as schemas show it.
     const NAME: &'static str;
-    /// The key of an item.
-    fn key(item: &E) -> &Self::Key;
+    /// True when two items have the same key. A derive knows where the key is, not of which type.
+    fn is_same(one: &E, other: &E) -> bool;
 }
 
 /// Replaces items that have the same key, in their place, and adds the others at the end.
@@ -206,7 +204,7 @@ impl<E: FieldValue, K: KeyOf<E>> Reducer<Vec<E>> for MergeBy<K> {
         let from = current.len();
         let mut replaced: BTreeSet<usize> = BTreeSet::new();
         for item in input.0 {
-            match current.iter().position(|old| K::key(old) == K::key(&item)) {
+            match current.iter().position(|old| K::is_same(old, &item)) {
                 Some(place) => {
                     current[place] = item;
                     if place < from {

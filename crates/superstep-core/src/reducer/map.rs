@@ -105,15 +105,33 @@ where
     }
 
     fn part(value: &BTreeMap<K, V>, change: &Change) -> Datum {
-        let Change::Merged { set, .. } = change else { return Datum::live(value.clone()) };
-        let entries = value.iter().filter(|(key, _)| set.contains(&key.to_string()));
-        Datum::live(entries.map(|(key, value)| (key.clone(), value.clone())).collect::<BTreeMap<K, V>>())
+        map_part(value, change)
     }
 
     fn restore(value: &mut BTreeMap<K, V>, change: &Change, part: Datum) -> Result<(), Fault> {
-        let Change::Merged { removed, .. } = change else { return super::restore_whole(value, change, part) };
-        value.retain(|key, _| !removed.contains(&key.to_string()));
-        value.extend(part.take::<BTreeMap<K, V>>()?);
-        Ok(())
+        map_restore(value, change, part)
     }
+}
+
+/// The entries a change set, or all of them when the whole map is new.
+pub(super) fn map_part<K, V>(value: &BTreeMap<K, V>, change: &Change) -> Datum
+where
+    K: FieldValue + Ord + Display,
+    V: FieldValue,
+{
+    let Change::Merged { set, .. } = change else { return Datum::live(value.clone()) };
+    let entries = value.iter().filter(|(key, _)| set.contains(&key.to_string()));
+    Datum::live(entries.map(|(key, value)| (key.clone(), value.clone())).collect::<BTreeMap<K, V>>())
+}
+
+/// Replays a change of a map.
+pub(super) fn map_restore<K, V>(value: &mut BTreeMap<K, V>, change: &Change, part: Datum) -> Result<(), Fault>
+where
+    K: FieldValue + Ord + Display,
+    V: FieldValue,
+{
+    let Change::Merged { removed, .. } = change else { return super::restore_whole(value, change, part) };
+    value.retain(|key, _| !removed.contains(&key.to_string()));
+    value.extend(part.take::<BTreeMap<K, V>>()?);
+    Ok(())
 }

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::{
-    Add, AddMessages, Append, Capped, FieldValue, Items, KeepLast, KeyOf, MapEdits, Max, Merge, MergeBy, Min, Reducer,
+    Add, AddMessages, Append, Capped, DeepMerge, FieldValue, Items, KeepLast, KeyOf, MapEdits, Max, Merge, MergeBy, Min, Reducer,
     Replace, SetUnion,
 };
 use crate::datum::Datum;
@@ -149,6 +151,18 @@ where
 {
     fn into_write(self) -> (How, Datum) {
         input(self.into())
+    }
+}
+
+impl<I: Into<MapEdits<String, Value>>> IntoWrite<BTreeMap<String, Value>, DeepMerge> for I {
+    fn into_write(self) -> (How, Datum) {
+        input(self.into())
+    }
+}
+
+impl IntoWrite<Value, DeepMerge> for Value {
+    fn into_write(self) -> (How, Datum) {
+        input(self)
     }
 }
 

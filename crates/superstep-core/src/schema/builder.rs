@@ -8,12 +8,14 @@ use serde_json::{Map, Value};
 use super::{Schema, TypeChecks, UnknownFields};
 use crate::error::{Code, Error, Problem, Result};
 use crate::fault::Fault;
-use crate::field::{Conflict, Field, Flags};
+use crate::field::{Conflict, Field, Flags, read};
 use crate::id::FieldId;
 use crate::json_reducer::JsonReducer;
+use crate::message::Messages;
 use crate::record::{Default, RecordField, RecordOps, Rule, json_schema};
-use crate::suggest::did_you_mean;
 use crate::types::{FieldType, Range};
+
+mod options;
 
 /// One field of a schema in the making. Starts with [`field`].
 #[must_use = "give the field to a schema"]
@@ -132,57 +134,41 @@ impl FieldBuilder {
 
     /// Bounds of a number, or of the length of a text or list.
     pub fn range(mut self, min: Option<f64>, max: Option<f64>) -> Self {
-        self.range = Some(Range { min, max });
+        match Range::new(min, max) {
+            Ok(range) => self.range = Some(range),
+            Err(fault) => self.problems.push(fault),
+        }
         self
     }
 
-    fn from_options(name: &str, options: &Map<String, Value>) -> Self {
-        const KNOWN: [&str; 11] = [
-            "type",
-            "reducer",
-            "default",
-            "private",
-            "set_once",
-            "untracked",
-            "ephemeral",
-            "required",
-            "on_conflict",
-            "min",
-            "max",
-        ];
-        let mut built = field(name);
-        let flag = |key: &str| options.get(key).is_some_and(|value| value == true);
-        built.flags = Flags {
-            private: flag("private"),
-            set_once: flag("set_once"),
-            untracked: flag("untracked"),
-            ephemeral: flag("ephemeral"),
-            required: flag("required"),
+    /// Everything that is wrong with the field, under its name.
+    fn problems(&self, types: TypeChecks) -> Vec<Problem> {
+        let is_messages = matches!(self.rule, Some(Rule::Messages)) || self.kind == FieldType::Messages;
+        let default = match &self.default {
+            Some(Default::Value(value)) if !value.is_null() => Some(value.clone()),
+            _ => None,
         };
-        for (key, value) in options {
-            match key.as_str() {
-                "type" => match FieldType::parse(value) {
-                    Ok(kind) => built.kind = kind,
-                    Err(fault) => built.problems.push(fault.at("/type")),
-                },
-                "reducer" => built = built.reducer_value(value),
-                "default" => built.default = Some(Default::Value(value.clone())),
-                "on_conflict" if value == "last_wins" => built.conflict = Some(Conflict::LastWins),
-                "on_conflict" if value == "refuse" => built.conflict = Some(Conflict::Refuse),
-                "on_conflict" => {
-                    built.problems.push(Fault::new("`on_conflict` is `refuse` or `last_wins`").at("/on_conflict"));
-                }
-                "min" => built.range.get_or_insert_default().min = value.as_f64(),
-                "max" => built.range.get_or_insert_default().max = value.as_f64(),
-                key if KNOWN.contains(&key) => {}
-                key => {
-                    let help =
-                        did_you_mean(key, KNOWN).unwrap_or_else(|| format!("the options are {}", KNOWN.join(", ")));
-                    built.problems.push(Fault::new(format!("no option `{key}`")).help(help).at(format!("/{key}")));
-                }
-            }
-        }
-        built
+        let checked = match default {
+            Some(value) if is_messages => read::<Messages>(value).map(drop),
+            Some(value) if types == TypeChecks::Enforce => self.kind.check(&value),
+            _ => Ok(()),
+        };
+        let faults = checked.err().unwrap_or_default();
+        let is_list = matches!(self.kind, FieldType::Any | FieldType::Array | FieldType::Messages);
+        let misfit = (is_messages && !is_list).then(|| {
+            Fault::new("the reducer `add_messages` folds a list of messages").help("give the field the type `messages`")
+        });
+        let in_default = faults.into_iter().map(|fault| {
+            let place = format!("/default{}", fault.pointer);
+            fault.at(place)
+        });
+        self.problems
+            .iter()
+            .cloned()
+            .chain(misfit)
+            .chain(in_default)
+            .map(|fault| super::below(&self.name, fault))
+            .collect()
     }
 
     fn build(self, index: usize, types: TypeChecks, conflict: Conflict) -> (Field, Arc<RecordField>) {
@@ -337,12 +323,8 @@ impl SchemaBuilder {
     /// # Errors
     /// Lists every problem with its JSON pointer.
     pub fn build(mut self) -> Result<Arc<Schema>> {
-        for field in &mut self.fields {
-            for fault in std::mem::take(&mut field.problems) {
-                let pointer = format!("/{}{}", field.name, fault.pointer);
-                self.problems.push(Problem { pointer, message: fault.message, help: fault.help });
-            }
-        }
+        self.problems.extend(super::name_problems(self.fields.iter().map(|field| &field.name)));
+        self.problems.extend(self.fields.iter().flat_map(|field| field.problems(self.types)));
         if !self.problems.is_empty() {
             return Err(Error::listing(
                 Code::InvalidGraph,

@@ -1,0 +1,471 @@
+//! What one superstep does to a state: folds, conflicts, order, all or nothing.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::json_reducer::{overwrite_marker, remove_marker};
+use crate::record::Record;
+use crate::schema::{UnknownFields, field};
+
+mod property;
+mod typed;
+
+/// A thread without a machine: a schema, a state and what was written.
+pub(super) struct Thread {
+    pub(super) schema: Arc<Schema>,
+    pub(super) state: Arc<AnyState>,
+    pub(super) written: FieldSet,
+    pub(super) rules: FoldRules,
+}
+
+impl Thread {
+    pub(super) fn new(schema: Arc<Schema>) -> Self {
+        let state = schema.initial_state();
+        Self { schema, state, written: FieldSet::default(), rules: FoldRules::default() }
+    }
+
+    fn of(fields: Value) -> Self {
+        Self::new(Schema::from_json("state", &fields).expect("a schema"))
+    }
+
+    /// One superstep: each node with its update.
+    fn step(&mut self, updates: &[(&str, Value)]) -> Result<Applied> {
+        let read = |(node, update): &(&str, Value)| {
+            let update = update.as_object().cloned().expect("an object");
+            let update = self.schema.read_update(update, &mut Vec::new()).expect("it fits");
+            TaskUpdate { node: (*node).into(), update }
+        };
+        let updates: Vec<TaskUpdate> = updates.iter().map(read).collect();
+        apply(&self.schema, &mut self.state, &mut self.written, updates, self.rules)
+    }
+
+    fn json(&self) -> Value {
+        self.schema.to_json(&*self.state).expect("data")
+    }
+
+    fn record(&self) -> Record {
+        self.state.downcast_ref::<Record>().expect("a record").clone()
+    }
+}
+
+/// One row: a field with a reducer and what it has, the writes of one superstep, and what it has then or why not.
+fn check(reducer: &str, before: Value, writes: &[Value], expected: Result<Value, &str>) {
+    let row = format!("{reducer}: {before} <- {writes:?}");
+    let mut thread = Thread::of(json!({ "x": { "reducer": reducer, "default": before } }));
+    let updates: Vec<(&str, Value)> = writes.iter().map(|value| ("a", json!({ "x": value }))).collect();
+    match (thread.step(&updates), expected) {
+        (Ok(_), Ok(expected)) => assert_eq!(thread.json()["x"], expected, "{row}"),
+        (Err(error), Err(expected)) => {
+            assert!(error.message().starts_with(&format!("field `x`: {expected}")), "{row}: {error}");
+            assert_eq!((error.code(), &thread.json()["x"]), (Code::ReducerFailed, &before), "{row}");
+        }
+        (found, _) => panic!("{row}: {found:?}"),
+    }
+}
+
+/// R-GRA-14, R-GRA-15, R-GRA-16, R-GRA-17, R-GRA-18: `ADD` on every kind.
+#[test]
+fn add_concatenates_sums_and_joins() {
+    check("add", json!([1]), &[json!([2, 3]), json!([4])], Ok(json!([1, 2, 3, 4])));
+    check("add", json!(0), &[json!(1), json!(2)], Ok(json!(3)));
+    check("add", json!(1), &[json!(0.5)], Ok(json!(1.5)));
+    check("add", json!(i64::MAX), &[json!(i64::MAX), json!(2)], Err(""));
+    check("add", json!("a"), &[json!("b"), json!("c")], Ok(json!("abc")));
+    check("add", json!(null), &[json!([1]), json!([2])], Ok(json!([1, 2])));
+    check("add", json!(1), &[json!("a")], Err("cannot add string to integer"));
+    check("add", json!({}), &[json!([1])], Err(""));
+}
+
+/// R-GRA-19: `APPEND` wraps both sides; a map is one element.
+#[test]
+fn append_makes_lists_of_both_sides() {
+    check("append", json!(null), &[json!(1), json!([2]), json!({ "a": 3 })], Ok(json!([1, 2, { "a": 3 }])));
+    check("append", json!("a"), &[json!(null), json!("b")], Ok(json!(["a", "b"])));
+}
+
+/// R-GRA-20, R-GRA-21: `MERGE` is shallow, the update wins, a marked key goes, nothing but maps merge.
+#[test]
+fn merge_is_shallow_and_removes_marked_keys() {
+    let before = json!({ "a": { "x": 1 }, "b": 2 });
+    check("merge", before.clone(), &[json!({ "a": { "y": 1 } })], Ok(json!({ "a": { "y": 1 }, "b": 2 })));
+    check(
+        "merge",
+        before.clone(),
+        &[json!({ "b": remove_marker() }), json!({ "c": 3 })],
+        Ok(json!({ "a": { "x": 1 }, "c": 3 })),
+    );
+    check("merge", before, &[json!([1])], Err(""));
+}
+
+/// R-GRA-22: `REPLACE` is the update, whatever was there.
+#[test]
+fn replace_takes_the_update() {
+    check("replace", json!([1]), &[json!("a")], Ok(json!("a")));
+    check("replace", json!(1), &[json!(null)], Ok(json!(null)));
+}
+
+/// R-GRA-23, R-GRA-32, R-GRA-33: the other reducers, folding each write of a superstep in turn.
+#[test]
+fn the_other_reducers_fold_each_write_in_turn() {
+    let eight: Vec<u32> = (1..=8).collect();
+    check(
+        "deep_merge",
+        json!({ "a": { "x": 1 } }),
+        &[json!({ "a": { "y": 2 } })],
+        Ok(json!({ "a": { "x": 1, "y": 2 } })),
+    );
+    check("max", json!(3), &[json!(2), json!(5), json!(4)], Ok(json!(5)));
+    check("min", json!(3), &[json!(4), json!(2)], Ok(json!(2)));
+    check("keep_last:10", json!(eight), &[json!([9, 10, 11, 12, 13])], Ok(json!((4..=13).collect::<Vec<u32>>())));
+    check("set_union", json!(["a", "b"]), &[json!(["b", "c"])], Ok(json!(["a", "b", "c"])));
+    check(
+        "merge_by:id",
+        json!([{ "id": 1, "v": 1 }]),
+        &[json!([{ "id": 1, "v": 2 }]), json!([{ "id": 2 }])],
+        Ok(json!([{ "id": 1, "v": 2 }, { "id": 2 }])),
+    );
+    check("capped:3", json!([1, 2]), &[json!([3])], Ok(json!([1, 2, 3])));
+    check("capped:3", json!([1, 2]), &[json!(3), json!(4)], Err(""));
+    check("one_of:[\"a\", \"b\"]", json!("a"), &[json!("b")], Ok(json!("b")));
+    check("one_of:[\"a\", \"b\"]", json!("a"), &[json!("c")], Err("\"c\" is not one of \"a\", \"b\""));
+}
+
+/// R-GRA-1, R-GRA-42, R-GRA-46: every update reaches the state, by reducers; what nobody wrote stays.
+#[test]
+fn the_updates_of_a_superstep_are_applied_together() {
+    let mut thread = Thread::of(
+        json!({ "count": { "reducer": "add", "default": 0 }, "a": {}, "b": {}, "kept": { "default": "k" } }),
+    );
+    let applied = thread
+        .step(&[("one", json!({ "count": 1, "a": 1 })), ("two", json!({ "count": 2, "b": 2 })), ("three", json!({}))])
+        .unwrap();
+    assert_eq!(thread.json(), json!({ "count": 3, "a": 1, "b": 2, "kept": "k" }));
+    let changed: Vec<&str> = applied.changes.iter().map(|(id, _)| &*thread.schema.field(*id).name).collect();
+    assert_eq!(changed, ["a", "b", "count"]);
+    assert_eq!(thread.step(&[]).unwrap(), Applied::default());
+    assert_eq!(thread.step(&[("silent", json!({}))]).unwrap(), Applied::default());
+}
+
+/// R-GRA-41: whoever holds the state of before never sees a change, good or bad.
+#[test]
+fn a_holder_of_the_old_state_never_sees_a_change() {
+    let mut thread =
+        Thread::of(json!({ "log": { "reducer": "add", "default": ["a"] }, "n": { "reducer": "add", "default": 1 } }));
+    let old = thread.state.clone();
+    thread.step(&[("one", json!({ "log": ["b"], "n": 1 }))]).unwrap();
+    thread.step(&[("one", json!({ "log": ["c"], "n": "x" }))]).unwrap_err();
+    assert_eq!(thread.schema.to_json(&*old).unwrap(), json!({ "log": ["a"], "n": 1 }));
+    assert_eq!(thread.json(), json!({ "log": ["a", "b"], "n": 2 }));
+}
+
+/// R-GRA-41: nobody else holding it, the state is changed in place.
+#[test]
+fn a_state_that_nobody_shares_is_not_copied() {
+    let mut thread = Thread::of(json!({ "n": { "reducer": "add", "default": 1 } }));
+    let place = Arc::as_ptr(&thread.state).cast::<()>();
+    thread.step(&[("one", json!({ "n": 1 }))]).unwrap();
+    assert_eq!(Arc::as_ptr(&thread.state).cast::<()>(), place);
+}
+
+/// R-GRA-31: any function of two arguments is a reducer.
+#[test]
+fn a_function_is_a_reducer() {
+    let longest = |current: Value, new: Value| {
+        let length = |value: &Value| value.as_str().map_or(0, str::len);
+        Ok(if length(&new) > length(&current) { new } else { current })
+    };
+    let schema = Schema::builder("state").field(field("word").reduce_with(longest)).build().unwrap();
+    let mut thread = Thread::new(schema);
+    thread
+        .step(&[("a", json!({ "word": "ab" })), ("b", json!({ "word": "abc" })), ("c", json!({ "word": "x" }))])
+        .unwrap();
+    assert_eq!(thread.json(), json!({ "word": "abc" }));
+    assert_eq!(thread.schema.fields()[0].reducer.as_deref(), Some("custom"));
+}
+
+fn picky() -> Arc<Schema> {
+    let picky = |_: Value, new: Value| if new == "bad" { Err(Fault::new("no").help("be good")) } else { Ok(new) };
+    let fields = Schema::builder("state").field(field("picky").reduce_with(picky).default("good"));
+    fields.fields_from_json(&json!({ "log": { "reducer": "add", "default": ["a"] }, "last": {} })).build().unwrap()
+}
+
+/// R-GRA-34: when a reducer fails nothing of the superstep is applied, and the error names field, node and values.
+#[test]
+fn a_failing_reducer_leaves_everything_as_it_was() {
+    let mut thread = Thread::new(picky());
+    let before = thread.record();
+    let updates = [("one", json!({ "log": ["b"], "last": 1 })), ("two", json!({ "picky": "bad", "log": ["c"] }))];
+    let error = thread.step(&updates).unwrap_err();
+    assert_eq!((thread.record(), &thread.written), (before, &FieldSet::default()));
+    insta::assert_snapshot!(error, @r#"
+    error[SS-006]: node `two`: field `picky`: no (it has "good", the update is "bad")
+    help: be good
+    "#);
+}
+
+/// R-GRA-34: long values are cut in errors.
+#[test]
+fn an_error_shows_only_the_beginning_of_a_long_value() {
+    let mut thread = Thread::of(json!({ "x": { "reducer": "add", "default": ["y".repeat(500)] } }));
+    let error = thread.step(&[("a", json!({ "x": "z".repeat(500) }))]).unwrap_err();
+    assert!(error.message().chars().count() < 250, "{error}");
+    assert!(error.message().contains("yyy") && error.message().contains("zzz"), "{error}");
+}
+
+/// Runs a reducer twice on clones of every pair of values and compares.
+fn assert_pure(fold: &dyn Fn(Value, Value) -> Result<Value, Fault>, values: &[Value]) {
+    for (current, new) in values.iter().flat_map(|current| values.iter().map(move |new| (current, new))) {
+        let twice = (fold(current.clone(), new.clone()), fold(current.clone(), new.clone()));
+        assert_eq!(twice.0, twice.1, "{current} <- {new}");
+    }
+}
+
+/// R-GRA-34: the helper that compares two runs passes every named reducer and finds one that is not pure.
+#[test]
+fn named_reducers_are_pure() {
+    let values = [json!(null), json!(1), json!("a"), json!([1, "a"]), json!({ "id": 1 }), json!([{ "id": 1 }])];
+    for name in [
+        "add",
+        "append",
+        "merge",
+        "deep_merge",
+        "replace",
+        "max",
+        "min",
+        "keep_last:1",
+        "set_union",
+        "merge_by:id",
+        "capped:2",
+    ] {
+        let reducer = crate::json_reducer::JsonReducer::parse(name).unwrap();
+        let fold = move |mut current: Value, new: Value| reducer.fold(&mut current, new).map(|_| current);
+        assert_pure(&fold, &values);
+    }
+    let calls = std::cell::Cell::new(0);
+    let impure = |_: Value, _: Value| {
+        calls.set(calls.get() + 1);
+        Ok(json!(calls.get()))
+    };
+    let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| assert_pure(&impure, &values)));
+    assert!(found.is_err());
+}
+
+/// R-GRA-35: an overwrite replaces whatever the reducer, and wins over ordinary writes of its superstep.
+#[test]
+fn an_overwrite_goes_past_the_reducer() {
+    let overwrite = |value: Value| overwrite_marker(value);
+    for (reducer, before, value) in [
+        ("add", json!([1]), json!([9])),
+        ("merge", json!({ "a": 1 }), json!({})),
+        ("max", json!(5), json!(1)),
+        ("add", json!(5), json!(3)),
+    ] {
+        check(reducer, before.clone(), &[overwrite(value.clone())], Ok(value.clone()));
+        let other = before.clone();
+        check(reducer, before.clone(), &[other.clone(), overwrite(value.clone())], Ok(value.clone()));
+        check(reducer, before, &[overwrite(value.clone()), other], Ok(value));
+    }
+}
+
+/// R-GRA-35, R-GRA-43: two overwrites are a conflict, and so are an overwrite and a write where there is no reducer.
+#[test]
+fn two_overwrites_are_a_conflict() {
+    let fields = json!({ "log": { "reducer": "add", "default": [] }, "title": {} });
+    let rows = [
+        ("log", overwrite_marker(json!([1])), overwrite_marker(json!([2])), true),
+        ("title", overwrite_marker(json!(1)), overwrite_marker(json!(2)), true),
+        ("title", overwrite_marker(json!(1)), json!(2), true),
+        ("title", json!(1), overwrite_marker(json!(2)), true),
+        ("title", json!(1), overwrite_marker(json!(1)), false),
+    ];
+    for (name, left, right, is_refused) in rows {
+        let mut thread = Thread::of(fields.clone());
+        let found = thread.step(&[("a", json!({ name: left })), ("b", json!({ name: right }))]);
+        let code = found.as_ref().err().map(Error::code);
+        assert_eq!(code, is_refused.then_some(Code::ConcurrentUpdate), "{name}: {found:?}");
+    }
+}
+
+/// R-GRA-35, R-GRA-39: an overwrite does not reach a value that is set once.
+#[test]
+fn an_overwrite_does_not_change_what_is_set_once() {
+    let mut thread = Thread::of(json!({ "topic": { "set_once": true } }));
+    thread.step(&[("input", json!({ "topic": "a" }))]).unwrap();
+    let applied = thread.step(&[("n", json!({ "topic": overwrite_marker(json!("b")) }))]).unwrap();
+    assert_eq!((thread.json(), applied.warnings.len()), (json!({ "topic": "a" }), 1));
+}
+
+/// R-GRA-38: an input is folded on the defaults, and on what is there later; an overwrite is for those who want 3.
+#[test]
+fn an_input_is_folded_on_the_defaults() {
+    let mut thread = Thread::of(json!({ "count": { "reducer": "add", "default": 5 }, "bare": { "default": 1 } }));
+    thread.step(&[("input", json!({ "count": 3, "bare": 2 }))]).unwrap();
+    assert_eq!(thread.json(), json!({ "count": 8, "bare": 2 }));
+    thread.step(&[("input", json!({ "count": overwrite_marker(json!(3)) }))]).unwrap();
+    assert_eq!(thread.json()["count"], 3);
+}
+
+/// R-GRA-39: the first value that is not null stays; a default does not count; an equal value says nothing; a second
+/// value is a warning, or an error where that is asked for.
+#[test]
+fn what_is_set_once_keeps_its_first_value() {
+    let mut thread = Thread::of(json!({ "topic": { "reducer": "set_once", "default": "default" } }));
+    thread.step(&[("input", json!({ "topic": null }))]).unwrap();
+    thread.step(&[("input", json!({ "topic": "first" }))]).unwrap();
+    assert_eq!(thread.json()["topic"], "first");
+    assert_eq!(thread.step(&[("n", json!({ "topic": "first" }))]).unwrap(), Applied::default());
+    let applied = thread.step(&[("n", json!({ "topic": "second" }))]).unwrap();
+    assert_eq!(applied.warnings, ["field `topic` is set once and has a value already: the value from `n` was ignored"]);
+    assert!(applied.changes.is_empty());
+    thread.rules.strict_set_once = true;
+    let error = thread.step(&[("n", json!({ "topic": "second" }))]).unwrap_err();
+    assert_eq!((error.code(), error.place().node.as_deref()), (Code::SetOnceViolation, Some("n")));
+    assert_eq!(thread.json()["topic"], "first");
+}
+
+/// R-GRA-39, R-GRA-45: a refused second value takes the other writes of its superstep back.
+#[test]
+fn a_set_once_violation_is_all_or_nothing() {
+    let mut thread = Thread::of(json!({ "a": {}, "topic": { "set_once": true }, "z": { "reducer": "append" } }));
+    thread.rules.strict_set_once = true;
+    thread.step(&[("input", json!({ "topic": "first" }))]).unwrap();
+    let (before, written) = (thread.record(), thread.written.clone());
+    thread.step(&[("n", json!({ "a": 1, "topic": "second", "z": 1 }))]).unwrap_err();
+    assert_eq!((thread.record(), thread.written.clone()), (before, written));
+}
+
+/// R-GRA-43: the refusal names field, nodes, values and the three ways out.
+#[test]
+fn two_writers_of_one_value_are_refused() {
+    let mut thread = Thread::of(json!({ "title": { "default": "old" }, "n": { "reducer": "add", "default": 0 } }));
+    let error = thread
+        .step(&[("a", json!({ "title": "x", "n": 1 })), ("b", json!({ "n": 1 })), ("c", json!({ "title": "y" }))])
+        .unwrap_err();
+    assert_eq!(thread.json(), json!({ "title": "old", "n": 0 }));
+    insta::assert_snapshot!(error, @r#"
+    error[SS-007]: field `title` got 2 writes in one superstep, and keeps only one: `a` wrote "x", `c` wrote "y"
+    help: give `title` a reducer such as `#[reduce(append)]`, mark it `#[state(last_wins)]`, or run the nodes one after the other
+    "#);
+}
+
+/// R-GRA-43: equal values are accepted; `last_wins` settles the rest, for one field or for all.
+#[test]
+fn equal_values_and_last_wins_are_accepted() {
+    let updates = [("a", json!({ "x": { "k": [1] } })), ("b", json!({ "x": { "k": [1] } }))];
+    let mut thread = Thread::of(json!({ "x": {} }));
+    thread.step(&updates).unwrap();
+    assert_eq!(thread.json()["x"], json!({ "k": [1] }));
+    let whole =
+        Schema::builder("state").field(field("x")).on_conflict(crate::field::Conflict::LastWins).build().unwrap();
+    let one = Schema::from_json("state", &json!({ "x": { "on_conflict": "last_wins" } })).unwrap();
+    for schema in [whole, one] {
+        let mut thread = Thread::new(schema);
+        thread.step(&[("a", json!({ "x": "A" })), ("b", json!({ "x": "B" }))]).unwrap();
+        assert_eq!(thread.json()["x"], "B");
+    }
+    let schema = Schema::builder("state").field(field("x")).on_conflict(crate::field::Conflict::LastWins);
+    let mut thread =
+        Thread::new(schema.fields_from_json(&json!({ "y": { "on_conflict": "refuse" } })).build().unwrap());
+    assert!(thread.step(&[("a", json!({ "y": 1 })), ("b", json!({ "y": 2 }))]).is_err());
+}
+
+/// R-GRA-43, R-GRA-47: undeclared fields that are allowed have no reducer either.
+#[test]
+fn two_writers_of_an_undeclared_field_are_refused() {
+    let schema = || Schema::builder("state").unknown_fields(UnknownFields::Allow).build().unwrap();
+    let mut thread = Thread::new(schema());
+    thread.step(&[("a", json!({ "x": 1, "y": 1 })), ("b", json!({ "x": 1, "z": 2 }))]).unwrap();
+    assert_eq!(thread.json(), json!({ "x": 1, "y": 1, "z": 2 }));
+    let error = thread.step(&[("a", json!({ "x": 1 })), ("b", json!({ "x": 2 }))]).unwrap_err();
+    assert!(error.message().starts_with("field `x` got 2 writes"), "{error}");
+    assert_eq!(thread.json(), json!({ "x": 1, "y": 1, "z": 2 }));
+}
+
+/// R-GRA-44: a thousand orders of arrival, sorted by the fixed order of tasks, are one result.
+#[test]
+fn a_thousand_orders_of_arrival_give_one_result() {
+    let tasks: Vec<(usize, Value)> = (0..12).map(|task| (task, json!({ "text": format!("{task} ") }))).collect();
+    let expected: String = (0..12).map(|task| format!("{task} ")).collect();
+    let mut seed = 7_u64;
+    for _ in 0..1_000 {
+        let mut arrived = tasks.clone();
+        for place in (1..arrived.len()).rev() {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            arrived.swap(place, (seed >> 33) as usize % (place + 1));
+        }
+        arrived.sort_by_key(|(task, _)| *task);
+        let mut thread = Thread::of(json!({ "text": { "reducer": "add", "default": "" } }));
+        let updates: Vec<(&str, Value)> = arrived.into_iter().map(|(_, update)| ("n", update)).collect();
+        thread.step(&updates).unwrap();
+        assert_eq!(thread.json()["text"], *expected);
+    }
+}
+
+/// R-GRA-44: the order given decides, whatever the order of fields in an update.
+#[test]
+fn the_order_given_decides() {
+    let updates = [("a", json!({ "text": "1" })), ("b", json!({ "text": "2" }))];
+    let run = |updates: &[(&str, Value)]| {
+        let mut thread = Thread::of(json!({ "text": { "reducer": "add", "default": "" } }));
+        thread.step(updates).unwrap();
+        thread.json()["text"].clone()
+    };
+    assert_eq!(run(&updates), "12");
+    assert_eq!(run(&[updates[1].clone(), updates[0].clone()]), "21");
+}
+
+/// R-GRA-45: whichever write of a superstep fails, everything before it is taken back, lists, overwrites and marks too.
+#[test]
+fn a_failing_write_takes_every_earlier_one_back() {
+    let fields = json!({
+        "a_last": { "default": 1 }, "b_list": { "reducer": "add", "default": [1, 2, 3] },
+        "c_capped": { "reducer": "capped:9", "default": [1] }, "d_map": { "reducer": "merge", "default": { "a": 1 } },
+        "e_talk": { "type": "messages", "default": [{ "id": "1", "role": "user", "content": "hi" }] },
+        "f_sum": { "reducer": "add", "default": 1 }, "g_typed": { "type": "integer", "default": 1 },
+        "h_bound": { "min": 0, "max": 9, "default": 1 }, "i_append": { "reducer": "append", "default": [1] },
+    });
+    let good = json!({
+        "a_last": 2, "b_list": [4], "c_capped": [2], "d_map": { "b": 2 }, "f_sum": 1, "g_typed": 2, "h_bound": 2,
+        "e_talk": [{ "id": "1", "role": "user", "content": "ho" }], "i_append": [2],
+    });
+    let overwrites = json!({
+        "b_list": overwrite_marker(json!([9])), "c_capped": overwrite_marker(json!([])),
+        "e_talk": overwrite_marker(json!([])), "d_map": overwrite_marker(json!({})),
+        "i_append": overwrite_marker(json!("x")), "a_last": overwrite_marker(json!(7)),
+    });
+    let bad = [
+        json!({ "b_list": 1 }),
+        json!({ "d_map": 1 }),
+        json!({ "f_sum": "x" }),
+        json!({ "h_bound": 10 }),
+        json!({ "c_capped": [1, 2, 3, 4, 5, 6, 7, 8, 9] }),
+    ];
+    for bad in &bad {
+        for first in [&good, &overwrites] {
+            let mut first = first.clone();
+            let name = bad.as_object().unwrap().keys().next().unwrap();
+            if first[name].get("__overwrite__").is_some() || name == "h_bound" {
+                first.as_object_mut().unwrap().remove(name);
+            }
+            let mut thread = Thread::of(fields.clone());
+            thread.step(&[("zero", json!({ "b_list": [0] }))]).unwrap();
+            let (before, written) = (thread.record(), thread.written.clone());
+            let found = thread.step(&[("one", first), ("two", bad.clone())]);
+            assert!(found.is_err(), "{bad}");
+            assert_eq!((thread.record(), &thread.written), (before, &written), "{bad}");
+        }
+    }
+}
+
+/// R-GRA-48: the same state and updates give the same result, as often as they are applied.
+#[test]
+fn applying_is_pure() {
+    let updates = [("a", json!({ "n": 1, "log": [1] })), ("b", json!({ "n": 2, "log": [2] }))];
+    let run = || {
+        let mut thread = Thread::of(json!({ "n": { "reducer": "add", "default": 0 }, "log": { "reducer": "append" } }));
+        let applied = thread.step(&updates).unwrap();
+        (thread.record(), thread.written, applied)
+    };
+    assert_eq!(run(), run());
+}

@@ -1,0 +1,340 @@
+//! What compile takes and refuses, and what a compiled graph looks like.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::drawing::EdgeKind;
+use crate::error::Code;
+
+mod parallel;
+
+pub(super) fn schema(fields: Value) -> Arc<Schema> {
+    Schema::from_json("state", &fields).expect("a schema")
+}
+
+/// A graph in the making, with these nodes.
+pub(super) fn graph(names: &[&str]) -> Builder {
+    let mut builder = Builder::new("g", schema(json!({ "a": {}, "b": {} })));
+    names.iter().for_each(|name| drop(builder.node(name, true, NodeOptions::default())));
+    builder
+}
+
+/// As [`graph`], with plain edges: `"a b"` leads from `a` to `b`, `>` is the start and `.` the end.
+pub(super) fn wired(names: &[&str], edges: &[&str]) -> Builder {
+    let mut builder = graph(names);
+    edges.iter().for_each(|edge| add_edge(&mut builder, edge));
+    builder
+}
+
+fn add_edge(builder: &mut Builder, edge: &str) {
+    let (from, to) = edge.split_once(' ').expect("two ends");
+    builder.edge(end(from), end(to));
+}
+
+fn end(name: &str) -> Endpoint {
+    match name {
+        ">" => START,
+        "." => END,
+        name => name.into(),
+    }
+}
+
+/// A conditional edge that is never asked.
+pub(super) fn route(builder: &mut Builder, from: &str, targets: Option<&[&str]>) {
+    let labelled = |name: &&str| (end(name), Some(format!("to {name}")));
+    let targets = targets.map(|targets| targets.iter().map(labelled).collect());
+    builder.route(end(from), Arc::new(|_: &AnyState| Ok(Go::none())), targets);
+}
+
+pub(super) fn commanding(targets: &[&str]) -> NodeOptions {
+    NodeOptions { goto: Some(targets.iter().map(|name| end(name)).collect()), ..NodeOptions::default() }
+}
+
+/// The facts compile refuses a graph for.
+fn refusals(builder: &Builder) -> Vec<String> {
+    match builder.compile() {
+        Ok(_) => Vec::new(),
+        Err(error) => {
+            assert_eq!(error.code(), Code::InvalidGraph);
+            error.problems().iter().map(|problem| problem.message.clone()).collect()
+        }
+    }
+}
+
+/// R-FWK-1: the sentinels have these names, and a name that is one is one.
+#[test]
+fn the_start_and_the_end_have_names() {
+    assert_eq!((START_NAME, END_NAME), ("__start__", "__end__"));
+    assert_eq!((Endpoint::from("__start__"), Endpoint::from("__end__")), (START, END));
+    assert_eq!((START.to_string(), END.to_string()), (START_NAME.to_owned(), END_NAME.to_owned()));
+    let mut named = graph(&["a"]);
+    named.edge("__start__", "a");
+    named.edge("a", "__end__");
+    assert!(named.compile().is_ok());
+}
+
+/// R-FWK-9: each mistake alone has its own message and no other.
+#[test]
+fn every_mistake_has_its_own_message() {
+    let rows: &[(&[&str], &[&str], &str)] = &[
+        (&["a"], &["a ."], "nothing leads out of the start"),
+        (&["one"], &["> one", "one .", "missing one"], "edge `missing` -> `one`: no node `missing`"),
+        (&["one"], &["> one", "one .", "one missing"], "edge `one` -> `missing`: no node `missing`"),
+        (&["a"], &["> a", "a .", ". a"], "edge `__end__` -> `a`: nothing leads out of the end"),
+        (&["a"], &["> a", "a .", "a >"], "edge `a` -> `__start__`: nothing leads to the start"),
+        (&["a", "a"], &["> a", "a ."], "node `a` is added twice"),
+        (&[""], &["> ", " ."], "a node needs a name"),
+        (&["__a"], &["> __a", "__a ."], "node name `__a` is reserved"),
+        (&["a|b"], &["> a|b", "a|b ."], "node name `a|b` contains `|` or `:`"),
+        (&["a:b"], &["> a:b", "a:b ."], "node name `a:b` contains `|` or `:`"),
+        (&["a"], &["> a"], "node `a` has no way out"),
+        (&["a", "b"], &["> a", "a .", "b ."], "node `b` cannot be reached"),
+        (&["a", "b"], &["> a", "a b", "b a"], "no way to the end from `a`, `b`"),
+    ];
+    for (names, edges, message) in rows {
+        assert_eq!(refusals(&wired(names, edges)), [*message], "{names:?} {edges:?}");
+    }
+    let mut undefined = wired(&[], &["> a", "a ."]);
+    let id = undefined.node("a", false, NodeOptions::default());
+    assert_eq!(refusals(&undefined), ["node `a` has no action"]);
+    undefined.define(id, NodeOptions::default());
+    assert!(undefined.compile().is_ok());
+    let mut stopped = wired(&["first"], &["> first", "first ."]);
+    stopped.breakpoint("frist");
+    stopped.breakpoint("*");
+    assert_eq!(refusals(&stopped), ["breakpoint at unknown node `frist`"]);
+}
+
+/// R-FWK-9: a sentinel cannot be the name of a node.
+#[test]
+fn a_node_cannot_be_called_like_a_sentinel() {
+    for name in [START_NAME, END_NAME] {
+        let found = refusals(&graph(&[name]));
+        assert!(found.contains(&format!("node name `{name}` is reserved")), "{found:?}");
+    }
+}
+
+/// R-FWK-9, R-FWK-4, R-FWK-3: routes, joins and declared commands are held to the same rules, naming both ends.
+#[test]
+fn routes_joins_and_commands_are_checked_too() {
+    let mut builder = wired(&["one", "two"], &["> one", "one two", "two ."]);
+    route(&mut builder, "one", Some(&["nowhere", "."]));
+    route(&mut builder, "zzz", Some(&["one"]));
+    builder.join(["one", "qqq"], "two");
+    builder.join(["one", "two"], "xxx");
+    builder.join(Vec::<&str>::new(), "two");
+    builder.join([START, "one".into()], "two");
+    builder.node("jump", true, commanding(&["www", "two"]));
+    builder.edge("one", "jump");
+    builder.edge(NodeId(9), "two");
+    builder.edge("two", NodeId(9));
+    let expected = [
+        "goto `jump` -> `www`: no node `www`",
+        "edge into `two` comes from a node of another graph",
+        "edge from `two` leads to a node of another graph",
+        "route `one` -> `nowhere`: no node `nowhere`",
+        "route `zzz` -> `one`: no node `zzz`",
+        "join `qqq` -> `two`: no node `qqq`",
+        "join `one, two` -> `xxx`: no node `xxx`",
+        "join into `two` has no sources",
+        "join into `two` waits for the start",
+    ];
+    assert_eq!(refusals(&builder), expected);
+}
+
+/// R-FWK-9: the start of a graph may be a route, also one that leads anywhere; the benefit of the doubt is given.
+#[test]
+fn what_may_lead_anywhere_is_given_the_benefit_of_the_doubt() {
+    let mut entered = wired(&["a", "b"], &["a .", "b ."]);
+    route(&mut entered, ">", None);
+    assert_eq!(refusals(&entered), Vec::<String>::new());
+    let mut cycle = wired(&["a", "b", "c"], &["> a", "a b", "b a", "c a"]);
+    route(&mut cycle, "b", None);
+    assert_eq!(refusals(&cycle), Vec::<String>::new());
+    let mut chosen = wired(&["a", "b"], &["a .", "b ."]);
+    route(&mut chosen, ">", Some(&["a"]));
+    assert_eq!(refusals(&chosen), ["node `b` cannot be reached"]);
+}
+
+/// R-FWK-9: a node that declares where its commands lead needs no edge out, and what it leads to is reached.
+#[test]
+fn declared_commands_are_ways_out() {
+    let mut builder = graph(&["b"]);
+    builder.node("a", true, commanding(&["b"]));
+    builder.edge(START, "a");
+    assert_eq!(refusals(&builder), ["node `b` has no way out"]);
+    builder.edge("b", END);
+    assert!(builder.compile().is_ok());
+    let mut silent = graph(&[]);
+    silent.node("a", true, commanding(&[]));
+    silent.edge(START, "a");
+    assert!(silent.compile().is_ok());
+}
+
+/// R-FWK-9: a cycle ends through an edge, a route or a command; a command elsewhere in the graph does not end it.
+#[test]
+fn a_cycle_needs_a_way_to_the_end() {
+    let cycle = || wired(&["a", "b", "z"], &["> a", "a b", "b a", "> z", "z ."]);
+    assert_eq!(refusals(&cycle()), ["no way to the end from `a`, `b`"]);
+    let mut routed = cycle();
+    route(&mut routed, "b", Some(&["a", "."]));
+    assert!(routed.compile().is_ok());
+    let mut commanded = cycle();
+    *commanded.options_mut(NodeId(0)).expect("a node") = commanding(&["."]);
+    assert!(commanded.compile().is_ok());
+    let mut elsewhere = cycle();
+    *elsewhere.options_mut(NodeId(2)).expect("a node") = commanding(&["a"]);
+    assert_eq!(refusals(&elsewhere), ["no way to the end from `a`, `b`"]);
+}
+
+/// R-FWK-9, R-FWK-3: a join that waits for what only runs after it is refused; one that is entered otherwise is not.
+#[test]
+fn a_join_that_can_never_fill_is_refused() {
+    let mut builder = wired(&["a", "b", "c"], &["> a", "c b", "b .", "a ."]);
+    builder.join(["a", "b"], "c");
+    assert_eq!(refusals(&builder), ["join into `c` can never fill: `b` runs only after `c`"]);
+    builder.edge("a", "c");
+    assert_eq!(refusals(&builder), Vec::<String>::new());
+    let mut itself = wired(&["a", "c"], &["> a", "c ."]);
+    itself.join(["a", "c"], "c");
+    assert_eq!(refusals(&itself), ["join into `c` can never fill: `c` runs only after `c`"]);
+    let mut cycle = wired(&["a", "b", "c", "d"], &["> a", "a b", "a c", "d a", "d ."]);
+    cycle.join(["b", "c"], "d");
+    assert_eq!(refusals(&cycle), Vec::<String>::new());
+}
+
+/// R-FWK-9, R-GRA-54: everything that is wrong is listed at once, and a mistake is told once.
+#[test]
+fn all_problems_are_listed_at_once() {
+    let mut builder = graph(&["plan", "act", "act", "lost", "__x", "a|b", "deaf"]);
+    builder.node("idle", false, NodeOptions { writes: Some(vec!["nope".into()]), ..NodeOptions::default() });
+    builder.input(["a", "question"]);
+    builder.output(["bb"]);
+    builder.edge(START, "plan");
+    builder.edge("plan", "atc");
+    builder.edge("ghost", "a|b");
+    builder.edge("a|b", END);
+    builder.edge("act", "nowhere at all");
+    builder.edge(END, "idle");
+    builder.edge("idle", START);
+    builder.edge("plan", "__x");
+    builder.edge("__x", "plan");
+    builder.edge("plan", "deaf");
+    builder.edge("lost", END);
+    builder.breakpoint("plann");
+    builder.complain("the retry policy of `plan` has no attempts");
+    let error = builder.compile().map(drop).expect_err("refused");
+    insta::assert_snapshot!(error, @"");
+}
+
+/// R-GRA-54: a field of the input or output that the state lacks is refused, and so is a private one.
+#[test]
+fn input_and_output_have_only_fields_of_the_state() {
+    let mut builder = Builder::new("g", schema(json!({ "count": {}, "hidden": { "private": true } })));
+    builder.node("n", true, NodeOptions { reads: Some(vec!["cuont".into()]), ..NodeOptions::default() });
+    builder.edge(START, "n");
+    builder.edge("n", END);
+    builder.input(["count", "coutn"]);
+    builder.output(["hidden", "other"]);
+    let expected = [
+        "the input schema has field `coutn`, which the state lacks",
+        "private field `hidden` is in the output schema",
+        "the output schema has field `other`, which the state lacks",
+        "node `n` reads unknown field `cuont`",
+    ];
+    assert_eq!(refusals(&builder), expected);
+    builder.input(["count"]);
+    builder.output(["count"]);
+    builder.options_mut(NodeId(0)).expect("a node").reads = None;
+    let topology = builder.compile().expect("compiled");
+    assert_eq!((topology.input, topology.output), (vec![FieldId(0)], vec![FieldId(0)]));
+}
+
+/// R-GRA-53: without a declaration every field that is not private is in input and output.
+#[test]
+fn private_fields_are_in_neither_input_nor_output() {
+    let mut builder = Builder::new("g", schema(json!({ "count": {}, "hidden": { "private": true } })));
+    builder.edge(START, END);
+    let topology = builder.compile().expect("compiled");
+    assert_eq!((topology.input, topology.output), (vec![FieldId(0)], vec![FieldId(0)]));
+}
+
+/// A node is found by a name it once had, which only one node may claim.
+#[test]
+fn a_former_name_belongs_to_one_node() {
+    let was = |name: &str| NodeOptions { was: vec![name.to_owned()], ..NodeOptions::default() };
+    let mut builder = wired(&[], &["> a", "a b", "b ."]);
+    builder.node("a", true, was("old"));
+    builder.node("b", true, was("older"));
+    let topology = builder.compile().expect("compiled");
+    assert_eq!((topology.find("old"), topology.find("older")), (Some(NodeId(0)), Some(NodeId(1))));
+    builder.options_mut(NodeId(1)).expect("a node").was = vec!["old".to_owned()];
+    assert_eq!(refusals(&builder), ["nodes `a` and `b` were both named `old`"]);
+}
+
+/// R-FWK-10: a drawing has every edge with its kind and label, and every node with its place.
+#[test]
+fn a_drawing_shows_every_edge() {
+    let mut builder = wired(&["a", "b", "c"], &["> a", "a b", "c ."]);
+    route(&mut builder, "a", Some(&["c", "."]));
+    builder.join(["b", "a"], "c");
+    let options = NodeOptions { defer: true, ..commanding(&["b", "."]) };
+    builder.node("d", true, options);
+    builder.edge("a", "d");
+    let drawing = builder.compile().expect("compiled").drawing();
+    let shown: Vec<String> = drawing
+        .edges
+        .iter()
+        .map(|edge| format!("{} -> {} {:?} {}", edge.from, edge.to, edge.kind, edge.label.as_deref().unwrap_or("-")))
+        .collect();
+    let expected = [
+        "__start__ -> a Plain -",
+        "a -> b Plain -",
+        "a -> d Plain -",
+        "a -> c Conditional to c",
+        "a -> __end__ Conditional to .",
+        "c -> __end__ Plain -",
+        "d -> b Goto -",
+        "d -> __end__ Goto -",
+        "a -> c Join { join: 0 } -",
+        "b -> c Join { join: 0 } -",
+    ];
+    assert_eq!(shown, expected);
+    let nodes: Vec<(&str, bool)> = drawing.nodes.iter().map(|node| (&*node.id, node.deferred)).collect();
+    assert_eq!(
+        nodes,
+        [("__start__", false), ("a", false), ("b", false), ("c", false), ("d", true), ("__end__", false)]
+    );
+    assert_eq!(drawing.edges.iter().filter(|edge| matches!(edge.kind, EdgeKind::Join { .. })).count(), 2);
+}
+
+/// R-FWK-9: compile costs what the graph is large, not its square: a chain, and a ladder full of joins in one cycle.
+#[test]
+fn large_graphs_compile_in_proportion_to_their_size() {
+    const LENGTH: u32 = 3_000;
+    let mut chain = Builder::new("chain", schema(json!({})));
+    for index in 0..LENGTH {
+        chain.node(&format!("n{index}"), true, NodeOptions { writes: Some(Vec::new()), ..NodeOptions::default() });
+        chain.edge(if index == 0 { START } else { Endpoint::from(NodeId(index - 1)) }, NodeId(index));
+    }
+    chain.edge(NodeId(LENGTH - 1), END);
+    let chain = chain.compile().expect("compiled");
+    assert_eq!((chain.nodes.len(), chain.exits.iter().map(|exits| exits.edges.len()).sum::<usize>()), (3_000, 2_999));
+    let mut ladder = Builder::new("ladder", schema(json!({})));
+    for index in 0..LENGTH {
+        ladder.node(&format!("n{index}"), true, NodeOptions::default());
+    }
+    ladder.edge(START, NodeId(0));
+    for rung in (0..LENGTH - 3).step_by(3) {
+        ladder.edge(NodeId(rung), NodeId(rung + 1));
+        ladder.edge(NodeId(rung), NodeId(rung + 2));
+        ladder.join([NodeId(rung + 1), NodeId(rung + 2)], NodeId(rung + 3));
+    }
+    let last = LENGTH - 3;
+    ladder.edge(NodeId(last), NodeId(last + 1));
+    ladder.edge(NodeId(last), NodeId(last + 2));
+    ladder.edge(NodeId(last + 1), NodeId(0));
+    ladder.edge(NodeId(last + 2), END);
+    let ladder = ladder.compile().expect("compiled");
+    assert_eq!(ladder.joins.len(), 999);
+}

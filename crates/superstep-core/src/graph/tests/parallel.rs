@@ -1,0 +1,80 @@
+//! Which nodes are said to meet in one superstep.
+
+use super::*;
+
+fn writing(fields: &[&str]) -> NodeOptions {
+    let writes = fields.iter().map(|name| (*name).to_owned()).collect();
+    NodeOptions { writes: Some(writes), ..NodeOptions::default() }
+}
+
+/// Pairs `left right field` that compile warns of, in a graph whose nodes all write `x`.
+fn warned(field: Value, names: &[&str], build: impl FnOnce(&mut Builder)) -> Vec<String> {
+    let mut builder = Builder::new("g", schema(json!({ "x": field })));
+    names.iter().for_each(|name| drop(builder.node(name, true, writing(&["x"]))));
+    build(&mut builder);
+    let topology = builder.compile().expect("compiled");
+    let named = |warning: String| warning.split('`').skip(1).step_by(2).take(3).collect::<Vec<_>>().join(" ");
+    topology.warnings.into_iter().map(named).collect()
+}
+
+fn edges(edges: &'static [&'static str]) -> impl FnOnce(&mut Builder) {
+    move |builder| edges.iter().for_each(|edge| add_edge(builder, edge))
+}
+
+/// R-GRA-55: two nodes that can be due together and both declare to write one value are warned of.
+#[test]
+fn parallel_writers_of_one_value_are_warned_of() {
+    assert_eq!(warned(json!({}), &["a", "b"], edges(&["> a", "> b", "a .", "b ."])), ["a b x"]);
+    let later = warned(json!({}), &["a", "b", "c", "d"], edges(&["> a", "> b", "a c", "b d", "c .", "d ."]));
+    assert_eq!(later, ["a b x", "c d x"]);
+    let mut builder = Builder::new("g", schema(json!({ "x": {} })));
+    builder.node("a", true, writing(&["x"]));
+    builder.node("b", true, writing(&["x"]));
+    edges(&["> a", "> b", "a .", "b ."])(&mut builder);
+    let warnings = builder.compile().expect("compiled").warnings;
+    insta::assert_snapshot!(warnings.join("\n"), @"nodes `a` and `b` can be due together and both write `x`, which keeps one value; give it a reducer, mark it `last_wins`, or run them one after the other");
+}
+
+/// R-GRA-55: no warning for nodes one after the other, for a reducer, for `last_wins`, for targets of one route, and
+/// for nodes that declare nothing.
+#[test]
+fn writers_that_cannot_clash_are_not_warned_of() {
+    let none = Vec::<String>::new();
+    let parallel = &["> a", "> b", "a .", "b ."];
+    assert_eq!(warned(json!({}), &["a", "b"], edges(&["> a", "a b", "b ."])), none);
+    assert_eq!(warned(json!({ "reducer": "add" }), &["a", "b"], edges(parallel)), none);
+    assert_eq!(warned(json!({ "on_conflict": "last_wins" }), &["a", "b"], edges(parallel)), none);
+    let routed = warned(json!({}), &["s", "a", "b"], |builder| {
+        edges(&["> s", "a .", "b ."])(builder);
+        route(builder, "s", Some(&["a", "b"]));
+    });
+    assert_eq!(routed, none);
+    let mut silent = wired(&["a", "b"], parallel);
+    assert_eq!(silent.compile().expect("compiled").warnings, none);
+    *silent.options_mut(NodeId(0)).expect("a node") = writing(&["a"]);
+    *silent.options_mut(NodeId(1)).expect("a node") = writing(&["b"]);
+    assert_eq!(silent.compile().expect("compiled").warnings, none);
+}
+
+/// R-GRA-55: different routes, or a route and an edge, of one node may lead to two nodes at once.
+#[test]
+fn targets_of_different_exits_may_meet() {
+    let found = warned(json!({}), &["s", "a", "b"], |builder| {
+        edges(&["> s", "s a", "a .", "b ."])(builder);
+        route(builder, "s", Some(&["b", "."]));
+    });
+    assert_eq!(found, ["a b x"]);
+}
+
+/// R-GRA-55: what a join waits for is not due together with its target; other branches are.
+#[test]
+fn the_target_of_a_join_does_not_meet_what_it_waits_for() {
+    let found = warned(json!({}), &["short", "one", "two", "end", "other", "late"], |builder| {
+        edges(&["> short", "> one", "> other", "one two", "other late", "end .", "late ."])(builder);
+        builder.join(["short", "two"], "end");
+    });
+    for pair in ["short one x", "two late x", "end late x"] {
+        assert!(found.iter().any(|warning| warning == pair), "{found:?}");
+    }
+    assert!(!found.iter().any(|warning| warning.starts_with("two end")), "{found:?}");
+}

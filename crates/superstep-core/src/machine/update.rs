@@ -1,0 +1,180 @@
+//! Changes from outside: updates of a thread's state, as a node or as nobody, and commands.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::{Machine, Phase};
+use crate::advance::{Due, Leads, advance};
+use crate::apply::{FoldRules, TaskUpdate, apply};
+use crate::checkpoint::{Entry, Pending, Source};
+use crate::command::Output;
+use crate::error::{Code, Error, Result};
+use crate::graph::{END_NAME, START_NAME};
+use crate::id::NodeId;
+use crate::state::Draft;
+use crate::suggest::did_you_mean;
+
+/// As whom a state is updated.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum AsNode {
+    /// As nobody: what is due stays due.
+    #[default]
+    Nobody,
+    /// As if this node had just returned the update: its edges are followed.
+    Node(String),
+    /// As an input: the run starts anew.
+    Start,
+    /// As the end: nothing is due any more.
+    End,
+}
+
+impl From<&str> for AsNode {
+    fn from(name: &str) -> Self {
+        match name {
+            START_NAME | "__input__" => Self::Start,
+            END_NAME => Self::End,
+            name => Self::Node(name.to_owned()),
+        }
+    }
+}
+
+/// One update from outside.
+#[derive(Debug, Clone)]
+pub struct StateUpdate {
+    /// The update.
+    pub update: Draft,
+    /// As whom.
+    pub as_node: AsNode,
+}
+
+impl Machine {
+    /// Updates the state from outside, several updates as one superstep, and makes a checkpoint.
+    ///
+    /// # Errors
+    /// When an update or a node is refused; nothing is changed then.
+    pub fn update(&mut self, updates: Vec<StateUpdate>) -> Result<()> {
+        let mut folds: SmallVec<[TaskUpdate; 2]> = SmallVec::new();
+        let mut nodes = Vec::new();
+        for StateUpdate { update, as_node } in updates {
+            let who = self.who(&as_node)?;
+            let mut resolved = update.resolve(&self.graph.schema, &mut self.warnings).map_err(|problems| {
+                Error::listing(Code::InputInvalid, "the update does not fit the state", problems)
+            })?;
+            self.stamp(&mut resolved);
+            folds.push(TaskUpdate { node: who.map_or_else(|| "update".into(), |id| self.graph.node(id).name.clone()), update: resolved });
+            nodes.push((as_node, who));
+        }
+        let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: false };
+        let before = (self.state.clone(), self.written.clone());
+        let applied = apply(&self.graph.schema, &mut self.state, &mut self.written, folds, rules)?;
+        if let Err(error) = self.succeed(&nodes) {
+            (self.state, self.written) = before;
+            return Err(error);
+        }
+        self.position.step += 1;
+        self.save_after_update(applied);
+        Ok(())
+    }
+
+    fn who(&self, as_node: &AsNode) -> Result<Option<NodeId>> {
+        let AsNode::Node(name) = as_node else { return Ok(None) };
+        self.graph.find(name).map(Some).ok_or_else(|| {
+            let error = Error::new(Code::InputInvalid, format!("no node `{name}` to update as"));
+            did_you_mean(name, self.graph.names()).into_iter().fold(error, Error::help)
+        })
+    }
+
+    /// Finds what is due after updates: what was due, less the nodes spoken for, plus what they lead to.
+    fn succeed(&mut self, nodes: &[(AsNode, Option<NodeId>)]) -> Result<()> {
+        let mut kept = std::mem::take(&mut self.position.due);
+        let mut finished: Vec<(Option<NodeId>, Leads)> = Vec::new();
+        for (as_node, id) in nodes {
+            match (as_node, id) {
+                (AsNode::End, _) => {
+                    kept.clear();
+                    self.position.deferred.clear();
+                }
+                (AsNode::Start, _) => {
+                    kept.clear();
+                    finished.push((None, self.start_leads()?));
+                }
+                (AsNode::Node(_), Some(id)) => {
+                    kept.retain(|due| due.node != *id || due.send.is_some());
+                    let mut leads = Leads { follow_edges: true, ways: SmallVec::new() };
+                    for route in &self.graph.exits[id.index()].routes {
+                        self.decide(&self.graph.node(*id).name, Some(*id), route, &*self.state, &mut leads)?;
+                    }
+                    finished.push((Some(*id), leads));
+                }
+                _ => {}
+            }
+        }
+        if finished.is_empty() {
+            self.position.due = kept;
+            return Ok(());
+        }
+        let graph = self.graph.clone();
+        advance(&graph, &mut self.position, finished.iter().map(|(id, leads)| (*id, leads)));
+        let added = std::mem::take(&mut self.position.due);
+        self.position.due = merged(kept, added);
+        Ok(())
+    }
+
+    /// Saves, and carries what finished tasks gave over to the new checkpoint: they are not run again.
+    fn save_after_update(&mut self, applied: crate::apply::Applied) {
+        let old: Vec<(Due, crate::id::TaskId)> = self.position.due.iter().map(|due| (due.clone(), self.previous_key(due))).collect();
+        let known = std::mem::take(&mut self.pending);
+        self.save_checkpoint(Source::Update, applied);
+        let Some(checkpoint) = self.head else { return };
+        let mut carried = Vec::new();
+        for (due, task) in old {
+            let new = self.key(&due).id();
+            let kept = known.iter().filter(|entry| entry.task == task && matches!(entry.entry, Entry::Done(_) | Entry::Once { .. }));
+            carried.extend(kept.map(|entry| Pending { checkpoint, task: new, ..entry.clone() }));
+        }
+        if !carried.is_empty() {
+            self.pending.clone_from(&carried);
+            self.save_pending(carried, None);
+        }
+    }
+
+    /// The id a due task had at the checkpoint before the step was counted on.
+    fn previous_key(&self, due: &Due) -> crate::id::TaskId {
+        let mut key = self.key(due);
+        key.step -= 1;
+        key.id()
+    }
+
+    /// Applies a command from outside to the thread as it stands, and goes on.
+    ///
+    /// # Errors
+    /// When the update or the targets are refused; nothing is changed then.
+    pub fn command(&mut self, output: Output) -> Result<()> {
+        if self.is_new() {
+            return Err(Error::new(Code::InputInvalid, "a command needs a thread that has begun").help("give an input first"));
+        }
+        let (update, leads) = self.resolve_command(output)?;
+        let applied = self.fold_input(update)?;
+        let kept = std::mem::take(&mut self.position.due);
+        let graph: Arc<_> = self.graph.clone();
+        advance(&graph, &mut self.position, [(None, &leads)].into_iter());
+        let added = std::mem::take(&mut self.position.due);
+        self.position.due = merged(kept, added);
+        self.position.step += 1;
+        self.save_after_update(applied);
+        self.skip_breakpoint = true;
+        self.phase = Phase::Plan;
+        Ok(())
+    }
+}
+
+/// Due tasks and more due tasks, each node once.
+fn merged(mut kept: SmallVec<[Due; 1]>, added: SmallVec<[Due; 1]>) -> SmallVec<[Due; 1]> {
+    for due in added {
+        if due.send.is_some() || !kept.iter().any(|old| old.send.is_none() && old.node == due.node) {
+            kept.push(due);
+        }
+    }
+    kept
+}

@@ -1,0 +1,177 @@
+//! Parents, forks, and which checkpoint is the newest.
+
+use serde_json::json;
+
+use super::writer::{Writer, id};
+use crate::error::Code;
+use crate::port::{At, HistoryQuery, SharedCheckpointer};
+
+/// R-FWK-34: each checkpoint names the one it follows, the first none.
+pub async fn each_checkpoint_names_its_parent(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let mut parent = None;
+    for _ in 0..5 {
+        let saved = writer.step(json!({ "count": 1 })).await;
+        assert_eq!(writer.loaded(At::Id(saved)).await.checkpoint.parent, parent);
+        parent = Some(saved);
+    }
+}
+
+/// R-FWK-33: the newest is the last one saved, also when ids fall.
+pub async fn the_newest_is_the_last_saved_when_ids_fall(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    for number in [500, 400, 450, 1, 2, 499] {
+        writer.next = number;
+        writer.step(json!({ "count": 1 })).await;
+        assert_eq!(writer.loaded(At::Latest).await.checkpoint.id, id(number));
+        assert_eq!(writer.stored(At::Latest).await, writer.values());
+    }
+    assert_eq!(writer.listed(&HistoryQuery::default()).await, [499, 2, 1, 450, 400, 500]);
+    let before = HistoryQuery { before: Some(id(450)), ..Default::default() };
+    assert_eq!(writer.listed(&before).await, [400, 500]);
+}
+
+/// R-FWK-33: the newest is the last one saved, also when clocks go back.
+pub async fn the_newest_is_the_last_saved_when_clocks_go_back(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    for time in [500, 400, -1, 450] {
+        writer.time = time;
+        let saved = writer.step(json!({ "count": 1 })).await;
+        assert_eq!(writer.loaded(At::Latest).await.checkpoint.id, saved);
+    }
+    assert_eq!(writer.listed(&HistoryQuery::default()).await, [4, 3, 2, 1]);
+}
+
+/// R-FWK-34: a fork builds on the values of its parent and is the newest.
+pub async fn a_fork_builds_on_its_parent(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let mut ids = Vec::new();
+    for index in 0..10 {
+        ids.push(writer.step(json!({ "log": [index], "count": 1 })).await);
+    }
+    let mut fork = writer.fork(ids[3]).await;
+    let saved = fork.step(json!({ "log": ["fork"] })).await;
+    assert_eq!(fork.values()["log"], json!([0, 1, 2, 3, "fork"]));
+    let loaded = fork.loaded(At::Latest).await;
+    assert_eq!((loaded.checkpoint.id, loaded.checkpoint.parent), (saved, Some(ids[3])));
+    assert_eq!(fork.stored(At::Latest).await, fork.values());
+}
+
+/// R-FWK-34: a fork leaves the branch it left as it was.
+pub async fn a_fork_leaves_the_other_branch_as_it_was(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let mut expected = Vec::new();
+    for index in 0..40 {
+        let saved = writer.step(json!({ "log": [index], "notes": { "last": index } })).await;
+        expected.push((saved, writer.values()));
+    }
+    let mut fork = writer.fork(expected[17].0).await;
+    for index in 0..40 {
+        fork.step(json!({ "log": ["fork", index], "notes": { "fork": index } })).await;
+        assert_eq!(fork.stored(At::Latest).await, fork.values());
+    }
+    for (saved, values) in expected {
+        assert_eq!(writer.stored(At::Id(saved)).await, values);
+    }
+}
+
+/// R-FWK-34: two forks of one checkpoint, written in turns, stay apart.
+pub async fn two_forks_of_one_checkpoint_stay_apart(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let start = writer.step(json!({ "log": ["start"] })).await;
+    let mut left = writer.fork(start).await;
+    let mut right = Writer { next: 5_000, ..writer.fork(start).await };
+    for index in 0..30 {
+        left.step(json!({ "log": [format!("left {index}")] })).await;
+        right.step(json!({ "log": [format!("right {index}")], "count": 1 })).await;
+    }
+    let heads = (left.head.expect("it has steps"), right.head.expect("it has steps"));
+    assert_eq!(left.stored(At::Id(heads.0)).await, left.values());
+    assert_eq!(right.stored(At::Id(heads.1)).await, right.values());
+    assert_eq!(right.stored(At::Latest).await, right.values());
+}
+
+/// R-FWK-34: the branch that was left can be gone on with, and is the newest again.
+pub async fn an_older_branch_can_be_gone_on_with(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let ids = writer.steps(4).await;
+    writer.fork(ids[1]).await.step(json!({ "title": "fork" })).await;
+    writer.step(json!({ "log": ["on"] })).await;
+    assert_eq!(writer.stored(At::Latest).await, writer.values());
+    assert_eq!(writer.listed(&HistoryQuery::default()).await, [5, 1_005, 4, 3, 2, 1]);
+}
+
+/// R-FWK-34: a fork of a fork builds on it.
+pub async fn a_fork_of_a_fork_builds_on_it(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    for depth in 0..5 {
+        for index in 0..7 {
+            writer.step(json!({ "log": [format!("{depth}.{index}")] })).await;
+        }
+        let newest = writer.loaded(At::Latest).await.checkpoint;
+        let parent = newest.parent.expect("it is not the first");
+        writer = writer.fork(parent).await;
+    }
+    writer.step(json!({ "log": ["end"] })).await;
+    assert_eq!(writer.values()["log"].as_array().map(Vec::len), Some(31));
+    assert_eq!(writer.stored(At::Latest).await, writer.values());
+}
+
+/// R-FWK-33: a parent that nobody saved is refused.
+pub async fn an_unknown_parent_is_refused(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    writer.steps(2).await;
+    writer.head = Some(id(99));
+    let commit = writer.draft(json!({ "count": 1 }));
+    let error = store.commit(&commit).await.expect_err("the parent is unknown");
+    assert_eq!(error.code(), Code::NotFound);
+    assert_eq!(writer.listed(&HistoryQuery::default()).await, [2, 1]);
+}
+
+/// R-FWK-33: a parent of another thread or graph is refused.
+pub async fn a_parent_from_elsewhere_is_refused(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    writer.steps(2).await;
+    let mut inside = writer.inside("child");
+    inside.head = writer.head;
+    let commit = inside.draft(json!({ "count": 1 }));
+    assert_eq!(store.commit(&commit).await.expect_err("it is the parent's graph").code(), Code::NotFound);
+    let mut other = Writer::open(&store, "other").await;
+    other.head = writer.head;
+    let commit = other.draft(json!({ "count": 1 }));
+    assert_eq!(store.commit(&commit).await.expect_err("it is another thread").code(), Code::NotFound);
+}
+
+/// R-FWK-34: a checkpoint without a parent begins anew, also on a thread that has some.
+pub async fn a_checkpoint_without_a_parent_begins_anew(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    writer.step(json!({ "log": ["old"], "title": "old" })).await;
+    (writer.head, writer.state) = (None, writer.schema.initial_state());
+    writer.step(json!({ "log": ["new"] })).await;
+    writer.step(json!({ "log": ["newer"] })).await;
+    assert_eq!(writer.values()["title"], json!(""));
+    assert_eq!(writer.stored(At::Latest).await, writer.values());
+}
+
+/// R-FWK-34: a stored checkpoint never changes when later steps go on.
+pub async fn a_stored_checkpoint_never_changes(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let first = writer.step(json!({ "log": ["a"], "data": [1], "notes": { "a": 1 }, "recent": [1, 2, 3] })).await;
+    let before = writer.loaded(At::Id(first)).await;
+    let values = writer.values();
+    for index in 0..50 {
+        writer.step(json!({ "log": [index], "data": [index], "notes": { "a": index }, "recent": [index] })).await;
+    }
+    assert_eq!(super::writer::read(&writer.schema, &before), values, "what was handed out");
+    assert_eq!(writer.stored(At::Id(first)).await, values, "what is stored");
+    assert_eq!(writer.loaded(At::Id(first)).await.checkpoint, before.checkpoint);
+}
+
+/// R-FWK-42: the state a commit carries is not kept: the next superstep changes it in place.
+pub async fn the_state_of_a_commit_is_not_kept(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    for index in 0..40 {
+        writer.step(json!({ "log": [index] })).await;
+        assert!(std::sync::Arc::get_mut(&mut writer.state).is_some(), "step {index}");
+    }
+}

@@ -1,0 +1,82 @@
+//! The spellings of `rename_all`.
+
+/// How the names of all fields are spelled.
+#[derive(Clone, Copy)]
+pub(crate) enum Case {
+    Lower,
+    Upper,
+    Pascal,
+    Camel,
+    Snake,
+    ScreamingSnake,
+    Kebab,
+    ScreamingKebab,
+}
+
+const KNOWN: [(&str, Case); 8] = [
+    ("lowercase", Case::Lower),
+    ("UPPERCASE", Case::Upper),
+    ("PascalCase", Case::Pascal),
+    ("camelCase", Case::Camel),
+    ("snake_case", Case::Snake),
+    ("SCREAMING_SNAKE_CASE", Case::ScreamingSnake),
+    ("kebab-case", Case::Kebab),
+    ("SCREAMING-KEBAB-CASE", Case::ScreamingKebab),
+];
+
+impl Case {
+    /// The case of that name, or advice.
+    pub(crate) fn parse(name: &str) -> Result<Self, String> {
+        let found = KNOWN.iter().find(|(known, _)| *known == name);
+        found.map(|(_, case)| *case).ok_or_else(|| {
+            let known = KNOWN.map(|(known, _)| known);
+            format!("unknown case `{name}`; {}", crate::suggest::known_names(name, &known))
+        })
+    }
+
+    /// A snake-case name of Rust in this case.
+    pub(crate) fn apply(self, name: &str) -> String {
+        let pascal = || name.split('_').map(capital).collect::<String>();
+        match self {
+            Self::Lower | Self::Snake => name.to_owned(),
+            Self::Upper | Self::ScreamingSnake => name.to_uppercase(),
+            Self::Pascal => pascal(),
+            Self::Camel => {
+                let pascal = pascal();
+                let mut letters = pascal.chars();
+                letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+            }
+            Self::Kebab => name.replace('_', "-"),
+            Self::ScreamingKebab => name.to_uppercase().replace('_', "-"),
+        }
+    }
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_case_spells_a_name_as_serde_does() {
+        let rows = [
+            ("lowercase", "next_step_id"),
+            ("UPPERCASE", "NEXT_STEP_ID"),
+            ("PascalCase", "NextStepId"),
+            ("camelCase", "nextStepId"),
+            ("snake_case", "next_step_id"),
+            ("SCREAMING_SNAKE_CASE", "NEXT_STEP_ID"),
+            ("kebab-case", "next-step-id"),
+            ("SCREAMING-KEBAB-CASE", "NEXT-STEP-ID"),
+        ];
+        for (case, expected) in rows {
+            assert_eq!(Case::parse(case).map(|case| case.apply("next_step_id")), Ok(expected.to_owned()));
+        }
+        let advice = Case::parse("camelcase").err().unwrap_or_default();
+        assert!(advice.starts_with("unknown case `camelcase`; did you mean `camelCase`?"), "{advice}");
+    }
+}

@@ -1,0 +1,91 @@
+//! The update builder of a state: one setter per field.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::ext::IdentExt as _;
+
+use super::field::Expanded;
+use super::{here, update_ident};
+use crate::field::FieldSpec;
+use crate::state::StateSpec;
+
+/// The struct, the only named thing a derive adds.
+pub(super) fn definition(spec: &StateSpec) -> TokenStream {
+    let (vis, update) = (&spec.vis, update_ident(spec));
+    let doc = format!("A partial [`{}`]: what a node returns, and what an input is made of.", spec.ident);
+    quote! {
+        #[doc = #doc]
+        #[must_use = "an update changes nothing until a node returns it or a run is given it"]
+        #[derive(Clone, Default, Debug)]
+        #vis struct #update(::superstep::__private::update::Update);
+    }
+}
+
+/// The ways in, the setters and the ways out.
+pub(super) fn impls(spec: &StateSpec, fields: &[Expanded<'_>]) -> TokenStream {
+    let StateSpec { ident, vis, .. } = spec;
+    let update = update_ident(spec);
+    let setters = spec.fields.iter().zip(fields).enumerate().map(|(index, (spec, field))| setter(spec, field, index));
+    quote! {
+        #[automatically_derived]
+        impl #ident {
+            /// An update that changes nothing yet.
+            #vis fn update() -> #update {
+                ::core::default::Default::default()
+            }
+
+            /// An input that says nothing yet.
+            #vis fn input() -> #update {
+                ::core::default::Default::default()
+            }
+        }
+
+        #[automatically_derived]
+        #[allow(private_bounds, private_interfaces, reason = "a field may be of a type that only its module can name")]
+        #[allow(clippy::should_implement_trait, clippy::wrong_self_convention, reason = "setters are named after fields")]
+        impl #update {
+            #(#setters)*
+        }
+
+        #[automatically_derived]
+        impl ::superstep::__private::state::IntoDraft for #update {
+            fn into_draft(self) -> ::superstep::__private::state::Draft {
+                ::superstep::__private::state::Draft::Typed(self.0)
+            }
+        }
+
+        #[automatically_derived]
+        impl ::core::convert::From<#update> for ::superstep::__private::update::Update {
+            fn from(update: #update) -> Self {
+                update.0
+            }
+        }
+    }
+}
+
+fn setter(spec: &FieldSpec, field: &Expanded<'_>, index: usize) -> TokenStream {
+    let (ident, ty) = (field.ident, field.ty);
+    let at = here(ident.span());
+    let index = u32::try_from(index).unwrap_or(u32::MAX);
+    let own_doc = format!("Writes `{}`.", spec.ident.unraw());
+    let docs = if spec.docs.is_empty() {
+        quote!(#[doc = #own_doc])
+    } else {
+        spec.docs.iter().map(|doc| quote!(#doc)).collect()
+    };
+    let (takes, write) = match &field.reducer {
+        Some(reducer) => (
+            quote!(impl ::superstep::__private::reducer::IntoWrite<#ty, #reducer>),
+            quote!(::superstep::__private::reducer::IntoWrite::<#ty, #reducer>::into_write(value)),
+        ),
+        None => (quote!(#ty), quote!(::superstep::__private::state::derive::opaque(value))),
+    };
+    let add = if spec.keeps_last() { quote!(replace) } else { quote!(push) };
+    quote_spanned! {at=>
+        #docs
+        pub fn #ident(mut self, value: #takes) -> Self {
+            ::superstep::__private::state::derive::#add(&mut self.0, #index, #write);
+            self
+        }
+    }
+}

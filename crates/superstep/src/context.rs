@@ -1,0 +1,297 @@
+//! What a node sees of its run while it runs: identity, limits, questions, records, the stream.
+//!
+//! Handed to nodes as [`Cx`], and in parts as the extractors of [`crate::extract`]. Holds nothing that is
+//! saved by itself; what must survive goes through `once` and `task`.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use superstep_core::checkpoint::{Entry, Namespace, Pending, Question};
+use superstep_core::datum::Datum;
+use superstep_core::error::{Code, Error, Result};
+use superstep_core::field::AnyState;
+use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId};
+use superstep_core::machine::{Answers, Task, World};
+use superstep_core::port::{Clock, Commit, Lease, SharedCheckpointer};
+
+use crate::control::Control;
+use crate::output::NodeError;
+use crate::program::Program;
+use crate::store::SharedStore;
+use crate::stream::Sink;
+
+mod ask;
+mod once;
+
+pub use ask::Ask;
+
+/// What all tasks of a run share.
+pub(crate) struct Shared {
+    pub(crate) program: Arc<Program>,
+    pub(crate) context: Arc<dyn Any + Send + Sync>,
+    pub(crate) saver: Option<SharedCheckpointer>,
+    pub(crate) lease: Option<Lease>,
+    pub(crate) store: Option<SharedStore>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) control: Option<Control>,
+    pub(crate) sink: Option<Sink>,
+    pub(crate) thread: Option<ThreadId>,
+    pub(crate) run: RunId,
+    pub(crate) namespace: Namespace,
+    pub(crate) tags: Arc<[String]>,
+    pub(crate) metadata: Arc<BTreeMap<String, Value>>,
+    pub(crate) configurable: Arc<BTreeMap<String, Value>>,
+    pub(crate) limits: Limits,
+    pub(crate) spent: Arc<AtomicU64>,
+}
+
+/// What a run may use.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    pub(crate) supersteps: u32,
+    pub(crate) concurrency: usize,
+    pub(crate) run_timeout: Option<Duration>,
+    pub(crate) step_timeout: Option<Duration>,
+    pub(crate) tokens: Option<u64>,
+}
+
+/// What a node sees of its run.
+#[derive(Clone)]
+pub struct Cx(pub(crate) Arc<TaskCx>);
+
+pub(crate) struct TaskCx {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) task: Task,
+    pub(crate) attempt: u32,
+    pub(crate) first_attempt: i64,
+    pub(crate) cell: Arc<TaskCell>,
+    pub(crate) failure: Option<Failure>,
+}
+
+/// What outlives one attempt of a task.
+#[derive(Default)]
+pub(crate) struct TaskCell {
+    asked: Mutex<Vec<Question>>,
+    made: Mutex<BTreeMap<String, Datum>>,
+    /// Microseconds since 1970 of the last sign of life, for idle timeouts; 0 when nobody looks.
+    pub(crate) alive: AtomicI64,
+    pub(crate) questions: AtomicU32,
+    pub(crate) calls: AtomicU32,
+    pub(crate) children: AtomicU32,
+}
+
+impl TaskCell {
+    /// Begins a new attempt: the same questions are asked again, in the same order.
+    pub(crate) fn restart(&self) {
+        lock(&self.asked).clear();
+        self.questions.store(0, Ordering::Relaxed);
+        self.calls.store(0, Ordering::Relaxed);
+        self.children.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take_asked(&self) -> Vec<Question> {
+        std::mem::take(&mut *lock(&self.asked))
+    }
+
+    pub(crate) fn has_asked(&self) -> bool {
+        !lock(&self.asked).is_empty()
+    }
+}
+
+/// A lock that a panic elsewhere does not poison: what is behind it is whole between any two statements.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The failure an error handler is called for.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The node that failed.
+    pub node: Arc<str>,
+    /// Why, after the last attempt.
+    pub error: Error,
+}
+
+impl Cx {
+    /// The thread, where there is one.
+    #[must_use]
+    pub fn thread(&self) -> Option<&ThreadId> {
+        self.0.shared.thread.as_ref()
+    }
+
+    /// The run.
+    #[must_use]
+    pub fn run(&self) -> RunId {
+        self.0.shared.run
+    }
+
+    /// The checkpoint this superstep works on.
+    #[must_use]
+    pub fn checkpoint(&self) -> Option<CheckpointId> {
+        self.0.task.checkpoint
+    }
+
+    /// The path of the graph.
+    #[must_use]
+    pub fn namespace(&self) -> &Namespace {
+        &self.0.shared.namespace
+    }
+
+    /// The node.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        &self.0.shared.program.topology.node(self.0.task.node).name
+    }
+
+    /// The superstep.
+    #[must_use]
+    pub fn step(&self) -> i64 {
+        self.0.task.step
+    }
+
+    /// How many supersteps may still run, this one included.
+    #[must_use]
+    pub fn remaining_steps(&self) -> u32 {
+        self.0.task.remaining
+    }
+
+    /// True in the last superstep that may run.
+    #[must_use]
+    pub fn is_last_step(&self) -> bool {
+        self.0.task.remaining <= 1
+    }
+
+    /// Which attempt this is, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.0.attempt
+    }
+
+    /// When the first attempt began, in microseconds since 1970.
+    #[must_use]
+    pub fn first_attempt_time(&self) -> i64 {
+        self.0.first_attempt
+    }
+
+    /// Names this task to the outside: the same on every attempt, also after a crash.
+    ///
+    /// Give it to whatever the node changes outside, so that a repeat is recognised there.
+    #[must_use]
+    pub fn idempotency_key(&self) -> TaskId {
+        self.0.task.key.id()
+    }
+
+    /// Now, in microseconds since 1970, from the run's clock.
+    #[must_use]
+    pub fn now(&self) -> i64 {
+        self.0.shared.clock.now()
+    }
+
+    /// A fresh id, from the run's source of ids.
+    #[must_use]
+    pub fn fresh_id(&self) -> String {
+        RunId::from_bits(self.0.shared.world.fresh()).to_string()
+    }
+
+    /// Waits, by the run's clock.
+    pub async fn sleep(&self, time: Duration) {
+        self.0.shared.clock.sleep(time).await;
+    }
+
+    /// Says that the node is still at work, for idle timeouts.
+    pub fn heartbeat(&self) {
+        self.0.cell.alive.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// Counts tokens against the run's budget.
+    ///
+    /// # Errors
+    /// When the budget is used up.
+    pub fn spend(&self, tokens: u64) -> Result<()> {
+        let spent = self.0.shared.spent.fetch_add(tokens, Ordering::Relaxed) + tokens;
+        over_budget(spent, self.0.shared.limits.tokens)
+    }
+
+    /// The value of a key of the run's configuration.
+    #[must_use]
+    pub fn configurable(&self, key: &str) -> Option<&Value> {
+        self.0.shared.configurable.get(key)
+    }
+
+    /// The run's tags.
+    #[must_use]
+    pub fn tags(&self) -> &[String] {
+        &self.0.shared.tags
+    }
+
+    /// What the caller said about the run.
+    #[must_use]
+    pub fn metadata(&self) -> &BTreeMap<String, Value> {
+        &self.0.shared.metadata
+    }
+
+    /// True when somebody asked the run to stop at the next step boundary.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.0.shared.control.as_ref().is_some_and(Control::is_draining)
+    }
+
+    /// Asks a person.
+    #[must_use]
+    pub fn ask(&self) -> Ask {
+        Ask(self.clone())
+    }
+
+    /// Sends a value to whoever watches the run. Does nothing when nobody does.
+    pub async fn emit(&self, value: impl serde::Serialize) -> Result<(), NodeError> {
+        self.heartbeat_if_watched();
+        if let Some(sink) = &self.0.shared.sink {
+            let value = serde_json::to_value(value)?;
+            sink.custom(self, value).await;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn heartbeat_if_watched(&self) {
+        if self.0.cell.alive.load(Ordering::Relaxed) != 0 {
+            self.heartbeat();
+        }
+    }
+
+    pub(crate) fn view(&self) -> &Arc<AnyState> {
+        &self.0.task.view
+    }
+
+    pub(crate) fn answers(&self) -> &Arc<Answers> {
+        &self.0.task.answers
+    }
+
+    /// Makes one thing known of this task durable.
+    pub(crate) async fn record(&self, entry: Entry) -> Result<()> {
+        let shared = &self.0.shared;
+        let (Some(saver), Some(lease), Some(checkpoint)) = (&shared.saver, &shared.lease, self.checkpoint()) else {
+            return Ok(());
+        };
+        let pending = Pending { checkpoint, task: self.idempotency_key(), node: self.node().into(), entry };
+        let namespace = shared.namespace.clone();
+        let (changes, pending) = (Default::default(), vec![pending]);
+        let commit = Commit { lease: lease.clone(), namespace, checkpoint: None, changes, state: None, pending, status: None };
+        saver.commit(&commit).await
+    }
+}
+
+/// The error that a budget of tokens is used up.
+pub(crate) fn over_budget(spent: u64, budget: Option<u64>) -> Result<()> {
+    match budget {
+        Some(budget) if spent > budget => {
+            Err(Error::new(Code::TooLarge, format!("the run used {spent} tokens, and may use {budget}"))
+                .help("raise the budget, or continue the thread in a new run"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,63 @@
+//! Results that are recorded before they are used, so that what made them is not repeated.
+
+use std::any::Any;
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use superstep_core::checkpoint::Entry;
+use superstep_core::datum::Datum;
+use superstep_core::error::{Code, Error};
+
+use super::{Cx, lock};
+use crate::output::NodeError;
+
+impl Cx {
+    /// Runs `make` the first time and returns the recorded result afterwards: after an interrupt, a retry or
+    /// a crash of this task.
+    ///
+    /// The result is durable before it is returned. Only a crash between the effect and its record repeats
+    /// the effect; give [`Cx::idempotency_key`] to the far side to cover that too.
+    ///
+    /// # Errors
+    /// What `make` failed with (nothing is recorded then), or that the record could not be written.
+    pub async fn once<T, E, F>(&self, key: &str, make: F) -> Result<T, NodeError>
+    where
+        T: Serialize + DeserializeOwned + Clone + Any + Send + Sync,
+        E: Into<NodeError>,
+        F: Future<Output = Result<T, E>>,
+    {
+        let made = lock(&self.0.cell.made).get(key).cloned();
+        if let Some(recorded) = made.or_else(|| self.0.task.records.get(key).cloned()) {
+            return recorded.take().map_err(|fault| {
+                Error::new(Code::CheckpointCorrupt, format!("the record `{key}` cannot be read as this type: {fault}"))
+                    .help("use another key for another type")
+                    .into()
+            });
+        }
+        let value = make.await.map_err(Into::into)?;
+        let datum = Datum::live(value.clone());
+        self.record(Entry::Once { key: key.to_owned(), value: datum.clone() }).await?;
+        lock(&self.0.cell.made).insert(key.to_owned(), datum);
+        self.heartbeat_if_watched();
+        Ok(value)
+    }
+
+    /// As [`Cx::once`], keyed by the order of calls in the node: a durable step of a longer procedure.
+    ///
+    /// The order of calls must be the same on every run of the node; what decides it must itself be recorded.
+    ///
+    /// # Errors
+    /// As [`Cx::once`].
+    pub fn task<'a, T, E, F>(&'a self, name: &str, make: F) -> impl Future<Output = Result<T, NodeError>> + 'a
+    where
+        T: Serialize + DeserializeOwned + Clone + Any + Send + Sync,
+        E: Into<NodeError> + 'a,
+        F: Future<Output = Result<T, E>> + 'a,
+    {
+        // Numbered when it is called, not when it is polled: joined calls keep their order.
+        let call = self.0.cell.calls.fetch_add(1, Ordering::Relaxed);
+        let key = format!("task {call} {name}");
+        async move { self.once(&key, make).await }
+    }
+}

@@ -1,0 +1,310 @@
+//! Runs the tasks of one superstep: attempts, retries, timeouts, limits, panics.
+//!
+//! The one room where tasks are spawned. They live in a set that aborts them when it is dropped; no handle
+//! leaves this file. Decides nothing about the run: results go to the machine.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Duration;
+
+use smallvec::SmallVec;
+use superstep_core::checkpoint::{Entry, StoredError};
+use superstep_core::command::Output;
+use superstep_core::datum::Datum;
+use superstep_core::error::{Code, Error, panic_text};
+use superstep_core::graph::Compat;
+use superstep_core::machine::{Task, TaskEnd};
+use tokio::task::{AbortHandle, Id, JoinSet};
+
+use crate::context::{Cx, Failure, Shared, TaskCell, TaskCx};
+use crate::handler::Action;
+use crate::output::{NodeError, Stopped};
+use crate::program::NodeEntry;
+use crate::retry::matching;
+
+/// The record of a failure whose handler is to run.
+const FAILURE: &str = "__failure__";
+
+/// The running tasks of one superstep.
+pub(crate) struct Tasks {
+    set: JoinSet<TaskEnd>,
+    indices: BTreeMap<Id, (usize, AbortHandle)>,
+    waiting: VecDeque<Task>,
+    limit: usize,
+}
+
+impl Tasks {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { set: JoinSet::new(), indices: BTreeMap::new(), waiting: VecDeque::new(), limit: limit.max(1) }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.indices.is_empty() && self.waiting.is_empty()
+    }
+
+    pub(crate) fn start(&mut self, shared: &Arc<Shared>, tasks: SmallVec<[Task; 1]>) {
+        self.waiting.extend(tasks);
+        self.fill(shared);
+    }
+
+    fn fill(&mut self, shared: &Arc<Shared>) {
+        while self.indices.len() < self.limit {
+            let Some(task) = self.waiting.pop_front() else { return };
+            let (index, shared) = (task.index, shared.clone());
+            let handle = self.set.spawn(async move { run_task(&shared, task).await });
+            self.indices.insert(handle.id(), (index, handle));
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, indices: &[usize]) {
+        self.waiting.retain(|task| !indices.contains(&task.index));
+        for (index, handle) in self.indices.values() {
+            if indices.contains(index) {
+                handle.abort();
+            }
+        }
+    }
+
+    /// The next task that ends.
+    pub(crate) async fn next(&mut self, shared: &Arc<Shared>) -> (usize, TaskEnd) {
+        loop {
+            let (id, end) = match self.set.join_next_with_id().await {
+                Some(Ok((id, end))) => (id, end),
+                Some(Err(error)) if error.is_cancelled() => (error.id(), TaskEnd::Cancelled),
+                Some(Err(error)) => {
+                    let id = error.id();
+                    (id, TaskEnd::Failed(panicked(&*error.into_panic())))
+                }
+                None => return (usize::MAX, TaskEnd::Cancelled),
+            };
+            let finished = self.indices.remove(&id);
+            self.fill(shared);
+            if let Some((index, _)) = finished {
+                return (index, end);
+            }
+        }
+    }
+}
+
+/// Runs a closure that blocks on a thread made for that.
+pub(crate) async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, NodeError> {
+    #[expect(clippy::disallowed_methods, reason = "the executor owns spawning")]
+    let handle = tokio::task::spawn_blocking(work);
+    match handle.await {
+        Ok(value) => Ok(value),
+        Err(error) if error.is_panic() => Err(panicked(&*error.into_panic()).into()),
+        Err(_) => Err(Error::new(Code::Cancelled, "the blocking work was cancelled").into()),
+    }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
+    Error::new(Code::NodeFailed, format!("it panicked: {}", panic_text(panic)))
+        .help("return an error instead of panicking; the other tasks were not harmed")
+}
+
+/// Runs one task to its end: cache, attempts, handler.
+pub(crate) async fn run_task(shared: &Arc<Shared>, task: Task) -> TaskEnd {
+    let program = shared.program.clone();
+    let entry = &program.nodes[task.node.index()];
+    let _permit = match &entry.concurrency {
+        Some(limit) => limit.clone().acquire_owned().await.ok(),
+        None => None,
+    };
+    let cache_key = cache_key(shared, entry, &task);
+    if let (Some(key), Some(cache)) = (&cache_key, &program.settings.cache)
+        && let Some(output) = cache.get(key, shared.clock.now())
+    {
+        return TaskEnd::Cached(output);
+    }
+    let end = attempts(shared, entry, task).await;
+    if let (TaskEnd::Done(output), Some(key), Some(cache)) = (&end, cache_key, &program.settings.cache) {
+        let ttl = entry.cache.as_ref().and_then(|policy| policy.ttl);
+        cache.put(key, output.clone(), ttl, shared.clock.now());
+    }
+    end
+}
+
+fn cache_key(shared: &Shared, entry: &NodeEntry, task: &Task) -> Option<(Arc<str>, Arc<str>, String)> {
+    let policy = entry.cache.as_ref()?;
+    shared.program.settings.cache.as_ref()?;
+    let topology = &shared.program.topology;
+    let key = (policy.key)(&topology.schema, &*task.view, task.payload.as_ref())?;
+    Some((topology.name.clone(), topology.node(task.node).name.clone(), key))
+}
+
+async fn attempts(shared: &Arc<Shared>, entry: &NodeEntry, task: Task) -> TaskEnd {
+    if let (Some(handler), Some(failure)) = (&entry.on_error, task.records.get(FAILURE)) {
+        let error = failure.clone().take::<StoredError>().map_or_else(|fault| Error::internal(fault.to_string()), restored);
+        return handle(shared, handler, task, error).await;
+    }
+    let cell = Arc::new(TaskCell::default());
+    let first_attempt = if entry.retry.is_empty() { 0 } else { shared.clock.now() };
+    for attempt in 1.. {
+        let cx = task_cx(shared, task.clone(), attempt, first_attempt, &cell, None);
+        let error = match attempt_once(entry, &entry.action, &cx).await {
+            Attempt::Ended(end) => return end,
+            Attempt::Failed(error) => error,
+        };
+        let retry = matching(&entry.retry, &error).filter(|retry| attempt < retry.max_attempts);
+        let Some(retry) = retry else { return give_up(shared, entry, task, error).await };
+        let random = (shared.world.fresh() & 0xffff) as f64 / 65_536.0;
+        let wait = error.retry_after.unwrap_or_else(|| retry.wait(attempt, random));
+        if let Some(sink) = &shared.sink {
+            sink.retry(&cx, attempt, wait, &error).await;
+        }
+        drop(cx);
+        shared.clock.sleep(wait).await;
+        cell.restart();
+    }
+    TaskEnd::Cancelled
+}
+
+fn task_cx(shared: &Arc<Shared>, task: Task, attempt: u32, first_attempt: i64, cell: &Arc<TaskCell>, failure: Option<Failure>) -> Cx {
+    let (shared, cell) = (shared.clone(), cell.clone());
+    Cx(Arc::new(TaskCx { shared, task, attempt, first_attempt, cell, failure }))
+}
+
+enum Attempt {
+    Ended(TaskEnd),
+    Failed(NodeError),
+}
+
+/// One attempt, with its timeouts.
+async fn attempt_once(entry: &NodeEntry, action: &Arc<dyn Action>, cx: &Cx) -> Attempt {
+    let timeout = cx.0.task.timeout.or_else(|| entry.timeout.as_ref().and_then(|timeout| timeout.run));
+    let idle = entry.timeout.as_ref().and_then(|timeout| timeout.idle);
+    if timeout.is_none() && idle.is_none() {
+        return guarded(action, cx).await;
+    }
+    cx.heartbeat();
+    let clock = cx.0.shared.clock.clone();
+    let mut work = pin!(guarded(action, cx));
+    let mut limit = timeout.map(|time| clock.sleep(time));
+    let mut quiet = idle.map(|time| clock.sleep(time));
+    poll_fn(|context| {
+        if let Poll::Ready(end) = work.as_mut().poll(context) {
+            return Poll::Ready(end);
+        }
+        if let (Some(sleep), Some(time)) = (&mut limit, timeout)
+            && sleep.as_mut().poll(context).is_ready()
+        {
+            return Poll::Ready(Attempt::Failed(too_slow(format!("it took longer than {time:?}"))));
+        }
+        while let (Some(sleep), Some(time)) = (&mut quiet, idle) {
+            if sleep.as_mut().poll(context).is_pending() {
+                break;
+            }
+            let silent = clock.now() - cx.0.cell.alive.load(Ordering::Relaxed);
+            let left = i64::try_from(time.as_micros()).unwrap_or(i64::MAX) - silent;
+            if left <= 0 {
+                return Poll::Ready(Attempt::Failed(too_slow(format!("it gave no sign of life for {time:?}"))));
+            }
+            quiet = Some(clock.sleep(Duration::from_micros(left.unsigned_abs())));
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+fn too_slow(message: String) -> NodeError {
+    Error::new(Code::Timeout, message).help("raise the timeout, or report progress with a heartbeat").into()
+}
+
+/// Polls a node so that a panic fails its task only, and lets it go once it has asked a person.
+async fn guarded(action: &Arc<dyn Action>, cx: &Cx) -> Attempt {
+    let mut future = match catch_unwind(AssertUnwindSafe(|| action.call(cx))) {
+        Ok(future) => future,
+        Err(panic) => return Attempt::Failed(panicked(&*panic).into()),
+    };
+    poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+        match polled {
+            Ok(Poll::Ready(Ok(output))) => Poll::Ready(Attempt::Ended(TaskEnd::Done(output))),
+            Ok(Poll::Ready(Err(error))) => Poll::Ready(match error.stopped {
+                Some(Stopped::Paused(nodes)) => Attempt::Ended(TaskEnd::Paused(nodes)),
+                Some(Stopped::Drained) => Attempt::Ended(TaskEnd::Cancelled),
+                None => Attempt::Failed(error),
+            }),
+            Ok(Poll::Pending) if cx.0.cell.has_asked() => {
+                Poll::Ready(Attempt::Ended(TaskEnd::Asked(cx.0.cell.take_asked())))
+            }
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(panic) => Poll::Ready(Attempt::Failed(panicked(&*panic).into())),
+        }
+    })
+    .await
+}
+
+/// The node has failed for good: its handler takes over, where it has one.
+async fn give_up(shared: &Arc<Shared>, entry: &NodeEntry, task: Task, error: NodeError) -> TaskEnd {
+    let error = error.into_error();
+    let Some(handler) = &entry.on_error else { return TaskEnd::Failed(error) };
+    let node = shared.program.topology.node(task.node).name.clone();
+    let error = error.at_node(&*node);
+    // Kept before the handler starts: after a crash the handler runs again, not the node.
+    let cell = Arc::new(TaskCell::default());
+    let cx = task_cx(shared, task.clone(), 1, 0, &cell, None);
+    let value = Datum::live(StoredError::from(&error));
+    if let Err(error) = cx.record(Entry::Once { key: FAILURE.to_owned(), value }).await {
+        return TaskEnd::Failed(error);
+    }
+    drop(cx);
+    handle(shared, handler, task, error).await
+}
+
+async fn handle(shared: &Arc<Shared>, handler: &Arc<dyn Action>, task: Task, error: Error) -> TaskEnd {
+    let node = shared.program.topology.node(task.node).name.clone();
+    let cell = Arc::new(TaskCell::default());
+    let cx = task_cx(shared, task, 1, 0, &cell, Some(Failure { node, error }));
+    match guarded(handler, &cx).await {
+        Attempt::Ended(TaskEnd::Done(output)) => TaskEnd::Done(handled(shared, output)),
+        Attempt::Ended(end) => end,
+        Attempt::Failed(error) => TaskEnd::Failed(error.into_error()),
+    }
+}
+
+/// In the reference a handled failure does not follow the node's edges: the handler must say where to go.
+fn handled(shared: &Shared, mut output: Output) -> Output {
+    if shared.program.topology.compat == Compat::LangGraph {
+        output.skip_edges = true;
+    }
+    output
+}
+
+fn restored(stored: StoredError) -> Error {
+    let error = Error::new(stored.code, stored.message).retryable(stored.retryable);
+    let error = stored.help.into_iter().fold(error, Error::help);
+    stored.place.node.into_iter().fold(error, |error, node| error.at_node(node))
+}
+
+/// Drives several futures at once, at most `at_once` of them; results are in the order given.
+pub(crate) async fn in_parallel<T: Send + 'static>(
+    work: impl Iterator<Item = superstep_core::port::BoxFuture<'static, T>>,
+    at_once: usize,
+) -> Vec<T> {
+    let mut waiting: VecDeque<_> = work.enumerate().collect();
+    let mut set = JoinSet::new();
+    let mut results: BTreeMap<usize, T> = BTreeMap::new();
+    loop {
+        while set.len() < at_once.max(1) {
+            let Some((index, future)) = waiting.pop_front() else { break };
+            set.spawn(async move { (index, future.await) });
+        }
+        match set.join_next().await {
+            Some(Ok((index, result))) => drop(results.insert(index, result)),
+            Some(Err(_)) => {}
+            None => return results.into_values().collect(),
+        }
+    }
+}
+
+/// Runs a future in the background.
+pub(crate) fn detach<T: Send + 'static>(work: superstep_core::port::BoxFuture<'static, T>) -> tokio::task::JoinHandle<T> {
+    #[expect(clippy::disallowed_methods, reason = "the executor owns spawning")]
+    tokio::task::spawn(work)
+}

@@ -1,0 +1,369 @@
+//! Building a graph: nodes, edges, joins, routes, and what holds for all of them.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use superstep_core::command::Go;
+use superstep_core::error::{Code, Error, Result};
+use superstep_core::fault::Fault;
+use superstep_core::graph::{BranchPolicy, Builder, Compat, Decide, Endpoint};
+use superstep_core::id::NodeId;
+use superstep_core::machine::Breakpoints;
+use superstep_core::port::SharedCheckpointer;
+use superstep_core::schema::Schema;
+use superstep_core::state::State;
+
+use crate::cache::Cache;
+use crate::compiled::Compiled;
+use crate::handler::{Action, IntoNode};
+use crate::node::{NodeWith, Policies, Timeout};
+use crate::program::{NodeEntry, Persistence, Program, Settings};
+use crate::retry::Retry;
+use crate::store::SharedStore;
+
+mod route;
+
+pub use route::{IntoGo, Routes};
+
+/// A node of a graph in the making: cheap to copy, good for edges, routes and sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeHandle {
+    id: NodeId,
+    graph: u32,
+}
+
+impl From<NodeHandle> for Endpoint {
+    fn from(handle: NodeHandle) -> Self {
+        Self::Node(handle.id)
+    }
+}
+
+impl From<NodeHandle> for Go {
+    fn from(handle: NodeHandle) -> Self {
+        Self::to(handle.id)
+    }
+}
+
+/// A graph in the making, over state `S` with context `C`.
+///
+/// ```
+/// use superstep::prelude::*;
+///
+/// #[derive(State, Clone, Serialize, Deserialize)]
+/// struct Count { #[reduce(add)] n: u64 }
+///
+/// let mut graph = Graph::<Count>::new("count");
+/// let one = graph.node("one", |count: View<Count>| Count::update().n(count.n + 1));
+/// graph.edge(START, one);
+/// graph.edge(one, END);
+/// let count = graph.compile()?;
+/// # Ok::<(), superstep::Error>(())
+/// ```
+pub struct Graph<S, C = ()> {
+    builder: Builder,
+    tag: u32,
+    nodes: Vec<Option<(Arc<dyn Action>, Policies)>>,
+    defaults: Policies,
+    settings: Settings,
+    before: Vec<String>,
+    after: Vec<String>,
+    types: PhantomData<fn() -> (S, C)>,
+}
+
+impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
+    /// An empty graph over a state that knows its schema.
+    ///
+    /// # Panics
+    /// Over a dynamic state, whose schema must be given: see [`Graph::with_schema`].
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        let schema = S::schema().expect("a dynamic state has no schema of its own: use `Graph::with_schema`");
+        Self::with_schema(name, schema)
+    }
+
+    /// An empty graph over a state with this schema.
+    #[must_use]
+    pub fn with_schema(name: &str, schema: Arc<Schema>) -> Self {
+        static TAGS: AtomicU32 = AtomicU32::new(0);
+        Self {
+            builder: Builder::new(name, schema),
+            tag: TAGS.fetch_add(1, Ordering::Relaxed),
+            nodes: Vec::new(),
+            defaults: Policies::default(),
+            settings: Settings {
+                checkpointer: None,
+                store: None,
+                cache: None,
+                before: Breakpoints::None,
+                after: Breakpoints::None,
+                failures: BranchPolicy::SettleAll,
+                recursion_limit: 25,
+                strict_set_once: false,
+                persistence: Persistence::Inherit,
+            },
+            before: Vec::new(),
+            after: Vec::new(),
+            types: PhantomData,
+        }
+    }
+
+    /// Adds a node: an async function, a closure, a type that implements [`crate::Node`], a compiled graph.
+    pub fn node<M>(&mut self, name: &str, mut node: impl IntoNode<S, C, M>) -> NodeHandle {
+        let policies = node.policies();
+        let id = self.builder.node(name, true, policies.options.clone());
+        self.nodes.push(Some((node.into_action(), policies)));
+        NodeHandle { id, graph: self.tag }
+    }
+
+    /// Reserves a node to lead to before it is defined with [`Graph::define`].
+    pub fn reserve(&mut self, name: &str) -> NodeHandle {
+        let id = self.builder.node(name, false, superstep_core::graph::NodeOptions::default());
+        self.nodes.push(None);
+        NodeHandle { id, graph: self.tag }
+    }
+
+    /// Says what a reserved node does.
+    pub fn define<M>(&mut self, handle: NodeHandle, mut node: impl IntoNode<S, C, M>) {
+        if !self.is_mine(handle) {
+            return;
+        }
+        let policies = node.policies();
+        self.builder.define(handle.id, policies.options.clone());
+        self.nodes[handle.id.index()] = Some((node.into_action(), policies));
+    }
+
+    fn is_mine(&mut self, handle: NodeHandle) -> bool {
+        let is_mine = handle.graph == self.tag;
+        if !is_mine {
+            self.builder.complain("a handle of another graph was used");
+        }
+        is_mine
+    }
+
+    /// Leads from one node to another, from [`crate::START`], or to [`crate::END`].
+    pub fn edge(&mut self, from: impl Into<Endpoint>, to: impl Into<Endpoint>) -> &mut Self {
+        self.builder.edge(from, to);
+        self
+    }
+
+    /// Leads from several nodes to one, which is due once all of them have finished since it last was.
+    pub fn join(&mut self, from: impl IntoIterator<Item = impl Into<Endpoint>>, to: impl Into<Endpoint>) -> &mut Self {
+        self.builder.join(from, to);
+        self
+    }
+
+    /// Leads on by decision: `decide` sees the state after the node and names where to go on.
+    ///
+    /// `targets` are the places it may name; an empty list allows any node, at the price of fewer checks.
+    pub fn route<G: IntoGo>(
+        &mut self,
+        from: impl Into<Endpoint>,
+        decide: impl Fn(&S) -> G + Send + Sync + 'static,
+        targets: impl Into<Routes>,
+    ) -> &mut Self {
+        let decide: Decide = Arc::new(move |state| match state.downcast_ref::<S>() {
+            Some(state) => decide(state).into_go(),
+            None => Err(Fault::new("a route was given a state of another type")),
+        });
+        self.builder.route(from, decide, targets.into().0);
+        self
+    }
+
+    /// Leads on by key: the result of `decide` is looked up in `map`, and in `otherwise` when it is not there.
+    pub fn route_by<K: Into<String>>(
+        &mut self,
+        from: impl Into<Endpoint>,
+        decide: impl Fn(&S) -> K + Send + Sync + 'static,
+        map: impl IntoIterator<Item = (impl Into<String>, impl Into<Endpoint>)>,
+        otherwise: Option<Endpoint>,
+    ) -> &mut Self {
+        let map: Vec<(String, Endpoint)> = map.into_iter().map(|(key, to)| (key.into(), to.into())).collect();
+        let mut targets: Vec<(Endpoint, Option<String>)> =
+            map.iter().map(|(key, to)| (to.clone(), Some(key.clone()))).collect();
+        targets.extend(otherwise.clone().map(|to| (to, Some("otherwise".to_owned()))));
+        let decide: Decide = Arc::new(move |state| {
+            let state = state.downcast_ref::<S>().ok_or_else(|| Fault::new("a route was given a state of another type"))?;
+            route::look_up(&map, otherwise.as_ref(), &decide(state).into())
+        });
+        self.builder.route(from, decide, Some(targets));
+        self
+    }
+
+    /// Leads through these nodes one after the other.
+    pub fn sequence(&mut self, nodes: impl IntoIterator<Item = impl Into<Endpoint>>) -> &mut Self {
+        let nodes: Vec<Endpoint> = nodes.into_iter().map(Into::into).collect();
+        for pair in nodes.windows(2) {
+            self.edge(pair[0].clone(), pair[1].clone());
+        }
+        self
+    }
+
+    /// The node a run starts at.
+    pub fn entry(&mut self, node: impl Into<Endpoint>) -> &mut Self {
+        self.edge(Endpoint::Start, node)
+    }
+
+    /// The nodes a run may start at, by decision.
+    pub fn entry_by<G: IntoGo>(&mut self, decide: impl Fn(&S) -> G + Send + Sync + 'static, targets: impl Into<Routes>) -> &mut Self {
+        self.route(Endpoint::Start, decide, targets)
+    }
+
+    /// A node a run ends after.
+    pub fn finish(&mut self, node: impl Into<Endpoint>) -> &mut Self {
+        self.edge(node, Endpoint::End)
+    }
+
+    /// Restricts the input to these fields.
+    pub fn input(&mut self, fields: impl IntoIterator<Item = impl Into<String>>) -> &mut Self {
+        self.builder.input(fields);
+        self
+    }
+
+    /// Restricts the output to these fields.
+    pub fn output(&mut self, fields: impl IntoIterator<Item = impl Into<String>>) -> &mut Self {
+        self.builder.output(fields);
+        self
+    }
+
+    /// Which engine's habits the graph has where they differ.
+    pub fn compat(&mut self, compat: Compat) -> &mut Self {
+        if compat == Compat::LangGraph {
+            self.settings.failures = BranchPolicy::FailFast;
+        }
+        self.builder.compat(compat);
+        self
+    }
+
+    /// Where threads are kept, for runs that do not say otherwise.
+    pub fn checkpointer(&mut self, checkpointer: impl Into<SharedCheckpointer>) -> &mut Self {
+        self.settings.checkpointer = Some(checkpointer.into());
+        self
+    }
+
+    /// The store nodes can take as an argument.
+    pub fn store(&mut self, store: impl Into<SharedStore>) -> &mut Self {
+        self.settings.store = Some(store.into());
+        self
+    }
+
+    /// Where results of nodes with a cache policy are kept.
+    pub fn cache(&mut self, cache: Cache) -> &mut Self {
+        self.settings.cache = Some(cache);
+        self
+    }
+
+    /// How many supersteps a run may have; 25 unless told.
+    pub fn recursion_limit(&mut self, supersteps: u32) -> &mut Self {
+        self.settings.recursion_limit = supersteps;
+        self
+    }
+
+    /// Stops before these nodes; `"*"` means all.
+    pub fn interrupt_before(&mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> &mut Self {
+        self.before.extend(nodes.into_iter().map(Into::into));
+        self
+    }
+
+    /// Stops after these nodes; `"*"` means all.
+    pub fn interrupt_after(&mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> &mut Self {
+        self.after.extend(nodes.into_iter().map(Into::into));
+        self
+    }
+
+    /// What the failure of one task means for the others of its superstep.
+    pub fn on_failure(&mut self, policy: BranchPolicy) -> &mut Self {
+        self.settings.failures = policy;
+        self
+    }
+
+    /// A node's second value for a `set_once` field is an error, not a warning.
+    pub fn strict_set_once(&mut self) -> &mut Self {
+        self.settings.strict_set_once = true;
+        self
+    }
+
+    /// How the graph keeps its state when it runs inside another.
+    pub fn persistence(&mut self, persistence: Persistence) -> &mut Self {
+        self.settings.persistence = persistence;
+        self
+    }
+
+    /// Tries again what fails, for nodes that do not say otherwise.
+    pub fn default_retry(&mut self, retry: Retry) -> &mut Self {
+        self.defaults.retry.get_or_insert_default().push(retry);
+        self
+    }
+
+    /// Stops what takes too long, for nodes that do not say otherwise.
+    pub fn default_timeout(&mut self, timeout: impl Into<Timeout>) -> &mut Self {
+        self.defaults.timeout = Some(timeout.into());
+        self
+    }
+
+    /// Takes over from what has failed for good, for nodes that do not say otherwise.
+    pub fn default_on_error<M>(&mut self, handler: impl IntoNode<S, C, M>) -> &mut Self {
+        self.defaults.on_error = Some(handler.into_action());
+        self
+    }
+
+    /// The graph, ready to run. Later changes here do not change it.
+    ///
+    /// # Errors
+    /// Lists every problem, not only the first.
+    pub fn compile(&mut self) -> Result<Compiled<S, C>> {
+        for name in self.before.iter().chain(&self.after) {
+            self.builder.breakpoint(name);
+        }
+        let topology = Arc::new(self.builder.compile()?);
+        let mut nodes = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let (action, policies) = node.clone().ok_or_else(|| Error::new(Code::InvalidGraph, "a node has no action"))?;
+            nodes.push(self.node_entry(action, policies));
+        }
+        let mut settings = self.settings.clone();
+        settings.before = breakpoints(&topology, &self.before);
+        settings.after = breakpoints(&topology, &self.after);
+        let hides_fields = topology.output.len() != topology.schema.fields().len();
+        Ok(Compiled::new(Program { topology, nodes, settings, hides_fields }))
+    }
+
+    fn node_entry(&self, action: Arc<dyn Action>, policies: Policies) -> NodeEntry {
+        NodeEntry {
+            action,
+            retry: policies.retry.or_else(|| self.defaults.retry.clone()).unwrap_or_default(),
+            timeout: policies.timeout.or_else(|| self.defaults.timeout.clone()),
+            cache: policies.cache,
+            on_error: policies.on_error.or_else(|| self.defaults.on_error.clone()),
+            concurrency: policies.concurrency,
+        }
+    }
+}
+
+pub(crate) fn breakpoints(topology: &superstep_core::graph::Topology, names: &[String]) -> Breakpoints {
+    if names.is_empty() {
+        return Breakpoints::None;
+    }
+    if names.iter().any(|name| name == "*") {
+        return Breakpoints::All;
+    }
+    let mut nodes: Vec<NodeId> = names.iter().filter_map(|name| topology.find(name)).collect();
+    nodes.sort_unstable();
+    Breakpoints::At(nodes)
+}
+
+/// A node that blocks: it is moved off the async threads.
+///
+/// ```
+/// use superstep::prelude::*;
+/// # #[derive(State, Clone, Serialize, Deserialize)] struct Sum { n: u64 }
+/// let mut graph = Graph::<Sum>::new("sum");
+/// let slow = graph.node("slow", blocking(|sum: View<Sum>| Sum::update().n((0..sum.n).sum::<u64>())));
+/// # graph.edge(START, slow); graph.edge(slow, END); graph.compile().unwrap();
+/// ```
+pub fn blocking<F>(work: F) -> NodeWith<Blocking<F>> {
+    crate::node::node(Blocking(work))
+}
+
+/// A node that blocks. Made by [`blocking`].
+pub struct Blocking<F>(pub(crate) F);

@@ -1,0 +1,337 @@
+//! How a run starts and ends: its turn on the thread, its lease, its machine, its result.
+//!
+//! The loop itself is in `run`. Whatever ends a run, also a dropped future, gives the lease back.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use serde_json::Value;
+use superstep_core::checkpoint::Namespace;
+use superstep_core::error::{Code, Error, Result};
+use superstep_core::field::AnyState;
+use superstep_core::graph::Topology;
+use superstep_core::id::{CheckpointId, FieldId, RunId, ThreadId};
+use superstep_core::machine::{self, Config, End, Machine, World, hide};
+use superstep_core::port::{At, Clock, Commit, Lease, Loaded, SharedCheckpointer, ThreadStatus};
+
+use crate::call::{Call, Input, Status};
+use crate::clock::{Fresh, SystemClock};
+use crate::context::{Limits, Shared};
+use crate::control::Control;
+use crate::lanes::{Turn, WhenBusy};
+use crate::run::drive_limited;
+
+/// What a run gives, without its type.
+pub(crate) struct RawOutcome {
+    pub(crate) state: Arc<AnyState>,
+    pub(crate) status: Status,
+    pub(crate) thread: Option<ThreadId>,
+    pub(crate) run: RunId,
+    pub(crate) checkpoint: Option<CheckpointId>,
+    pub(crate) next: Vec<String>,
+    pub(crate) supersteps: u64,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) output: OutputJson,
+}
+
+/// The output of a run, written as JSON when somebody asks.
+#[derive(Clone)]
+pub(crate) struct OutputJson {
+    topology: Arc<Topology>,
+    state: Arc<AnyState>,
+}
+
+impl OutputJson {
+    pub(crate) fn to_json(&self) -> Result<Value> {
+        let schema = &self.topology.schema;
+        let names: Vec<&str> = self.topology.output.iter().map(|id| &*schema.field(*id).name).collect();
+        schema.to_json_of(&*self.state, |field| names.contains(&&*field.name) && !field.flags.untracked)
+    }
+}
+
+impl fmt::Debug for OutputJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.to_json() {
+            Ok(value) => write!(f, "{value}"),
+            Err(_) => f.write_str("(not plain data)"),
+        }
+    }
+}
+
+/// Time and ids of a process, unless a run brings its own.
+pub(crate) fn real_world() -> &'static (Arc<dyn Clock>, Arc<dyn World>) {
+    static WORLD: std::sync::LazyLock<(Arc<dyn Clock>, Arc<dyn World>)> = std::sync::LazyLock::new(|| {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        (clock.clone(), Arc::new(Fresh::new(clock)))
+    });
+    &WORLD
+}
+
+/// A lease that is given back whatever happens.
+pub(crate) struct Held {
+    saver: SharedCheckpointer,
+    pub(crate) lease: Lease,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.saver.release(&self.lease);
+    }
+}
+
+impl Held {
+    /// Takes the right to move a thread; waits while another process has it, unless told not to.
+    pub(crate) async fn take(saver: &SharedCheckpointer, thread: &ThreadId, run: RunId, wait: bool, clock: &dyn Clock) -> Result<Self> {
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match saver.acquire(thread, run).await {
+                Ok(lease) => return Ok(Self { saver: saver.clone(), lease }),
+                Err(error) if error.code() == Code::ThreadBusy && wait => {
+                    clock.sleep(pause).await;
+                    pause = (pause * 2).min(Duration::from_millis(50));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Starts a run and sees it to its end.
+pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
+    let context = check(&mut call)?;
+    let (clock, world) = call_world(&call);
+    let run = call.run.unwrap_or_else(|| RunId::from_bits(world.fresh()));
+    let thread = thread_of(&call, &*world)?;
+    let control = call.control.clone().or_else(|| thread.as_ref().map(|_| Control::new()));
+    let (turn, held) = match (&thread, &call.checkpointer, &control) {
+        (Some(thread), Some(saver), Some(control)) => {
+            let turn = call.lanes.enter(thread, control, call.when_busy).await?;
+            let wait = call.when_busy != WhenBusy::Reject;
+            (Some(turn), Some(Held::take(saver, thread, run, wait, &*clock).await?))
+        }
+        _ => (None, None),
+    };
+    let (loaded, forked) = load(&call, thread.as_ref(), turn.as_ref()).await?;
+    if let Some(turn) = &turn {
+        turn.started_at(loaded.as_ref().map(|loaded| loaded.checkpoint.id));
+    }
+    let shared = Arc::new(Shared {
+        program: call.program.clone(),
+        context,
+        saver: held.as_ref().and(call.checkpointer.clone()),
+        lease: held.as_ref().map(|held| held.lease.clone()),
+        store: call.store.clone(),
+        clock,
+        world: world.clone(),
+        control,
+        sink: call.sink.take(),
+        thread,
+        run,
+        namespace: Namespace::root(),
+        tags: std::mem::take(&mut call.tags).into(),
+        metadata: Arc::new(std::mem::take(&mut call.metadata)),
+        configurable: Arc::new(std::mem::take(&mut call.configurable)),
+        limits: limits(&call),
+        spent: Arc::new(AtomicU64::new(0)),
+    });
+    let mut machine = Machine::new(call.program.topology.clone(), config(&call, &shared), loaded)
+        .map_err(|error| error.on_thread(shared.thread.as_ref()))?;
+    begin(&mut machine, call.input, forked).map_err(|error| error.on_thread(shared.thread.as_ref()))?;
+    let ended = drive_limited(&mut machine, &shared).await;
+    if let Err(error) = &ended {
+        note_stop(&shared, error).await;
+    }
+    conclude(&shared, ended?)
+}
+
+fn check(call: &mut Call) -> Result<Arc<dyn Any + Send + Sync>> {
+    if let Input::Invalid(message) = &call.input {
+        return Err(Error::new(Code::InputInvalid, message.clone()));
+    }
+    if call.recursion_limit < 1 {
+        return Err(Error::new(Code::InputInvalid, "the recursion limit is 0").help("a run needs at least 1 superstep"));
+    }
+    if let Some(name) = call.unknown_breakpoints.first() {
+        return Err(Error::new(Code::InputInvalid, format!("breakpoint at unknown node `{name}`")));
+    }
+    call.context.take().ok_or_else(|| {
+        let name = call.missing_context.unwrap_or("the context");
+        Error::new(Code::MissingContext, format!("graph `{}` needs a context of type `{name}`", call.program.topology.name))
+            .help("give it with the run: `.context(..)`")
+    })
+}
+
+fn call_world(call: &Call) -> (Arc<dyn Clock>, Arc<dyn World>) {
+    let (clock, world) = real_world();
+    match (&call.clock, &call.world) {
+        (None, None) => (clock.clone(), world.clone()),
+        (Some(clock), None) => (clock.clone(), Arc::new(Fresh::new(clock.clone()))),
+        (None, Some(world)) => (clock.clone(), world.clone()),
+        (Some(clock), Some(world)) => (clock.clone(), world.clone()),
+    }
+}
+
+/// The thread to run on: the one named, a fresh one when there is a store, none otherwise.
+fn thread_of(call: &Call, world: &dyn World) -> Result<Option<ThreadId>> {
+    let needs_store = !matches!(call.input, Input::Values(_)) || call.at.is_some();
+    if call.checkpointer.is_none() {
+        if needs_store {
+            return Err(Error::new(Code::NoCheckpointer, "going on with a thread needs a store, and there is none")
+                .help("give one: `graph.checkpointer(..)` or `run.checkpointer(..)`"));
+        }
+        return Ok(call.thread.clone());
+    }
+    let thread = call.thread.clone().unwrap_or_else(|| RunId::from_bits(world.fresh()).to_string().into());
+    if !thread.is_valid() {
+        return Err(Error::new(Code::InputInvalid, format!("`{thread}` is no name for a thread"))
+            .help("use 1 to 128 letters, digits, `_`, `.`, `:` or `-`"));
+    }
+    Ok(Some(thread))
+}
+
+/// What the run starts from, and whether that is a new line of history.
+async fn load(call: &Call, thread: Option<&ThreadId>, turn: Option<&Turn>) -> Result<(Option<Loaded>, bool)> {
+    let (Some(thread), Some(saver)) = (thread, &call.checkpointer) else { return Ok((None, false)) };
+    let root = Namespace::root();
+    let at = match turn.and_then(|turn| turn.base) {
+        Some(None) => return Ok((None, false)),
+        Some(Some(base)) => Some(base),
+        None => call.at,
+    };
+    let newest = saver.load(thread, &root, At::Latest).await?;
+    let Some(at) = at else { return Ok((newest, false)) };
+    if newest.as_ref().is_some_and(|newest| newest.checkpoint.id == at) {
+        return Ok((newest, false));
+    }
+    let found = saver.load(thread, &root, At::Id(at)).await?;
+    match found {
+        Some(loaded) => Ok((Some(loaded), true)),
+        None => Err(Error::new(Code::NotFound, format!("thread `{thread}` has no checkpoint {at}"))),
+    }
+}
+
+fn limits(call: &Call) -> Limits {
+    Limits {
+        supersteps: call.recursion_limit,
+        concurrency: call.max_concurrency,
+        run_timeout: call.run_timeout,
+        step_timeout: call.step_timeout,
+        tokens: call.token_budget,
+    }
+}
+
+fn config(call: &Call, shared: &Shared) -> Config {
+    let settings = &call.program.settings;
+    Config {
+        run: shared.run,
+        thread: shared.thread.clone(),
+        namespace: Namespace::root(),
+        lease: shared.lease.clone(),
+        limit: call.recursion_limit,
+        on_limit: call.on_limit,
+        before: call.before.clone(),
+        after: call.after.clone(),
+        failures: settings.failures,
+        strict_set_once: settings.strict_set_once,
+        observe: shared.sink.is_some(),
+        metadata: shared.metadata.clone(),
+        outer_task: None,
+        world: shared.world.clone(),
+    }
+}
+
+fn begin(machine: &mut Machine, input: Input, forked: bool) -> Result<()> {
+    match input {
+        Input::Values(draft) => machine.begin_with(draft),
+        Input::GoOn => {
+            if forked {
+                machine.fork();
+            }
+            machine.go_on()
+        }
+        Input::Resume(resume) if forked => machine.fork_and_resume(resume),
+        Input::Resume(resume) => machine.resume(resume),
+        Input::Command(output) => {
+            if forked {
+                machine.fork();
+            }
+            machine.command(*output)
+        }
+        Input::Invalid(message) => Err(Error::new(Code::InputInvalid, message)),
+    }
+}
+
+/// Notes on the thread that a run was stopped from outside; a failing store is not asked twice.
+async fn note_stop(shared: &Shared, error: &Error) {
+    let status = match error.code() {
+        Code::Cancelled => ThreadStatus::Idle,
+        Code::Timeout | Code::TooLarge => ThreadStatus::Error,
+        _ => return,
+    };
+    let (Some(saver), Some(lease)) = (&shared.saver, &shared.lease) else { return };
+    let commit = Commit {
+        lease: lease.clone(),
+        namespace: Namespace::root(),
+        checkpoint: None,
+        changes: Default::default(),
+        state: None,
+        pending: Vec::new(),
+        status: Some(status),
+    };
+    let _ = saver.commit(&commit).await;
+}
+
+/// The result of a run that ended in one of the good ways.
+pub(crate) fn conclude(shared: &Shared, outcome: machine::Outcome) -> Result<RawOutcome> {
+    let topology = &shared.program.topology;
+    let status = match outcome.end {
+        End::Finished => Status::Finished,
+        End::Interrupted(questions) => Status::Interrupted(questions),
+        End::Paused(nodes) => Status::Paused(nodes.iter().map(ToString::to_string).collect()),
+        End::Drained => Status::Drained,
+        End::Truncated => Status::Truncated,
+        End::Outward(_) => return Err(Error::internal("a command left the outermost graph")),
+        End::Failed(error) => return Err(error),
+    };
+    if status == Status::Finished {
+        check_output(shared, &outcome.state, outcome.checkpoint)?;
+    }
+    let state = if shared.program.hides_fields { visible(topology, &outcome.state) } else { outcome.state.clone() };
+    Ok(RawOutcome {
+        state,
+        status,
+        thread: shared.thread.clone(),
+        run: shared.run,
+        checkpoint: outcome.checkpoint,
+        next: outcome.next.iter().map(ToString::to_string).collect(),
+        supersteps: outcome.supersteps,
+        warnings: outcome.warnings,
+        output: OutputJson { topology: topology.clone(), state: outcome.state },
+    })
+}
+
+fn visible(topology: &Topology, state: &Arc<AnyState>) -> Arc<AnyState> {
+    let hidden: Vec<FieldId> =
+        topology.schema.iter().map(|(id, _)| id).filter(|id| !topology.output.contains(id)).collect();
+    hide(topology, state, &hidden)
+}
+
+fn check_output(shared: &Shared, state: &Arc<AnyState>, checkpoint: Option<CheckpointId>) -> Result<()> {
+    let topology = &shared.program.topology;
+    let fields = topology.output.iter().map(|id| topology.schema.field(*id));
+    let missing: Vec<String> = fields
+        .filter(|field| field.flags.required && field.ops.is_absent(&**state))
+        .map(|field| format!("`{}`", field.name))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let partial = superstep_core::error::Partial { state: state.clone(), next: Vec::new(), recent: Vec::new(), checkpoint };
+    Err(Error::new(Code::OutputInvalid, format!("the run ended without {}", missing.join(", ")))
+        .help("the state is saved; let a node write the field before the end")
+        .on_thread(shared.thread.as_ref())
+        .with_partial(partial))
+}

@@ -1,0 +1,166 @@
+//! Checkpoints in memory, for the length of a process; the default in tests.
+//!
+//! Keeps live values as they are: nothing is written as JSON or copied deeply when a superstep is saved, and saving
+//! costs what changed. Every operation is immediate: no lock is held across an await.
+//! How one graph's history is kept is in `line`, how a thread is owned in `thread`.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use superstep_core::checkpoint::Namespace;
+use superstep_core::error::{Code, Error, Result};
+use superstep_core::id::{RunId, ThreadId};
+use superstep_core::port::{
+    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus,
+};
+
+mod known;
+mod line;
+mod thread;
+mod version;
+
+use thread::Thread;
+
+/// Runs on different threads rarely meet in one shard.
+const SHARDS: usize = 64;
+
+/// A store that keeps checkpoints in memory. Clones are one and the same store.
+#[derive(Clone, Default)]
+pub struct Memory(Arc<Inner>);
+
+struct Inner {
+    shards: [Mutex<Shard>; SHARDS],
+    /// Rises over all threads, so that a lease of a deleted thread never fits the one that follows it.
+    fence: AtomicU64,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self { shards: std::array::from_fn(|_| Mutex::default()), fence: AtomicU64::new(0) }
+    }
+}
+
+type Shard = BTreeMap<ThreadId, Arc<Mutex<Thread>>>;
+
+/// A panic in a value's own code leaves what is stored as it was: everything is made ready before anything is changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Memory {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn shard(&self, thread: &ThreadId) -> MutexGuard<'_, Shard> {
+        let mut hasher = DefaultHasher::new();
+        thread.as_str().hash(&mut hasher);
+        lock(&self.0.shards[hasher.finish() as usize % SHARDS])
+    }
+
+    fn find(&self, thread: &ThreadId) -> Option<Arc<Mutex<Thread>>> {
+        self.shard(thread).get(thread).cloned()
+    }
+
+    /// Asks a thread, where there is one.
+    fn ask<T>(&self, thread: &ThreadId, question: impl FnOnce(&Thread) -> T) -> Option<T> {
+        self.find(thread).map(|found| question(&lock(&found)))
+    }
+
+    fn all(&self) -> Vec<Arc<Mutex<Thread>>> {
+        self.0.shards.iter().flat_map(|shard| lock(shard).values().cloned().collect::<Vec<_>>()).collect()
+    }
+}
+
+impl Checkpointer for Memory {
+    async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
+        if !thread.is_valid() {
+            return Err(thread::invalid(thread));
+        }
+        let mut shard = self.shard(thread);
+        // Not `entry`: that would keep an entry of a thread that nobody gets to move.
+        if let Some(found) = shard.get(thread) {
+            lock(found).take(thread, run, &self.0.fence)
+        } else {
+            let mut fresh = Thread::default();
+            let lease = fresh.take(thread, run, &self.0.fence)?;
+            shard.insert(thread.clone(), Arc::new(Mutex::new(fresh)));
+            Ok(lease)
+        }
+    }
+
+    fn release(&self, lease: &Lease) {
+        let mut shard = self.shard(&lease.thread);
+        let is_empty = shard.get(&lease.thread).is_some_and(|found| lock(found).give_back(lease.fence));
+        if is_empty {
+            shard.remove(&lease.thread);
+        }
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<()> {
+        match self.find(&commit.lease.thread) {
+            Some(found) => lock(&found).commit(commit),
+            None => Err(thread::fenced(&commit.lease)),
+        }
+    }
+
+    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
+        Ok(self.ask(thread, |thread| thread.line(namespace)?.load(at)).flatten())
+    }
+
+    async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
+        let found = self.ask(thread, |thread| thread.line(namespace).map(|line| line.history(query))).flatten();
+        found.unwrap_or_else(|| Ok(Vec::new())).map_err(|error| error.on_thread(Some(thread)))
+    }
+
+    async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
+        Ok(self.ask(thread, Thread::status).flatten())
+    }
+
+    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
+        Ok(self.ask(thread, Thread::namespaces).unwrap_or_default())
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
+        let mut shard = self.shard(thread);
+        if let Some(found) = shard.get(thread) {
+            lock(found).check_free(thread)?;
+        }
+        let removed = shard.remove(thread);
+        drop(shard);
+        // A large history is dropped when nobody waits for the shard any more.
+        drop(removed);
+        Ok(())
+    }
+
+    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
+        if !to.is_valid() {
+            return Err(thread::invalid(to));
+        }
+        let missing = || Error::new(Code::NotFound, format!("no thread `{from}` to copy")).on_thread(Some(from));
+        let copy = self.ask(from, |thread| thread.copy_for(to)).flatten().ok_or_else(missing)?;
+        let mut shard = self.shard(to);
+        if shard.contains_key(to) {
+            let error = Error::new(Code::InputInvalid, format!("thread `{to}` exists already"));
+            return Err(error.help("name a thread that does not exist, or delete it first").on_thread(Some(to)));
+        }
+        shard.insert(to.clone(), Arc::new(Mutex::new(copy)));
+        Ok(())
+    }
+
+    async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
+        Ok(self.find(thread).map(|found| lock(&found).prune(retention)).unwrap_or_default())
+    }
+
+    async fn stats(&self) -> Result<Stats> {
+        let mut stats = Stats::default();
+        for thread in self.all() {
+            lock(&thread).count(&mut stats);
+        }
+        Ok(stats)
+    }
+}

@@ -1,0 +1,130 @@
+//! One thread in memory: who moves it, how it stands, and a line of checkpoints for each graph of it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use superstep_core::checkpoint::Namespace;
+use superstep_core::error::{Code, Error, Result};
+use superstep_core::id::{RunId, ThreadId};
+use superstep_core::port::{Commit, Lease, PruneReport, Retention, Stats, ThreadStatus};
+
+use super::line::Line;
+
+/// A thread. It counts as one that exists once something was saved.
+#[derive(Default)]
+pub(super) struct Thread {
+    fence: u64,
+    holder: Option<RunId>,
+    status: Option<ThreadStatus>,
+    lines: BTreeMap<Namespace, Line>,
+}
+
+impl Thread {
+    /// Gives a run the right to move the thread, unless another run has it. A run may take over from itself.
+    pub(super) fn take(&mut self, thread: &ThreadId, run: RunId, fences: &AtomicU64) -> Result<Lease> {
+        if self.holder.is_some_and(|holder| holder != run) {
+            self.check_free(thread)?;
+        }
+        self.fence = fences.fetch_add(1, Ordering::Relaxed) + 1;
+        self.holder = Some(run);
+        Ok(Lease { thread: thread.clone(), fence: self.fence })
+    }
+
+    /// Takes the right back from whoever has this fence. True when nothing is left to keep.
+    pub(super) fn give_back(&mut self, fence: u64) -> bool {
+        if self.fence == fence {
+            self.holder = None;
+        }
+        self.holder.is_none() && self.status.is_none()
+    }
+
+    pub(super) fn check_free(&self, thread: &ThreadId) -> Result<()> {
+        let Some(holder) = self.holder else { return Ok(()) };
+        let error = Error::new(Code::ThreadBusy, format!("run {holder} moves thread `{thread}`"));
+        Err(error.help("wait until it ends, or cancel it").on_thread(Some(thread)))
+    }
+
+    pub(super) fn status(&self) -> Option<ThreadStatus> {
+        self.status
+    }
+
+    pub(super) fn line(&self, namespace: &Namespace) -> Option<&Line> {
+        self.lines.get(namespace)
+    }
+
+    pub(super) fn namespaces(&self) -> Vec<Namespace> {
+        self.lines.iter().filter(|(_, line)| !line.is_empty()).map(|(namespace, _)| namespace.clone()).collect()
+    }
+
+    /// Saves all of a transaction, or nothing.
+    pub(super) fn commit(&mut self, commit: &Commit) -> Result<()> {
+        if self.holder.is_none() || self.fence != commit.lease.fence {
+            return Err(fenced(&commit.lease));
+        }
+        let thread = &commit.lease.thread;
+        check_place(commit).map_err(|error| error.on_thread(Some(thread)))?;
+        let is_new = self.save(commit).map_err(|error| error.on_thread(Some(thread)))?;
+        if is_new {
+            self.status = commit.status.or(self.status).or(Some(ThreadStatus::Idle));
+        }
+        Ok(())
+    }
+
+    fn save(&mut self, commit: &Commit) -> Result<bool> {
+        if let Some(line) = self.lines.get_mut(&commit.namespace) {
+            return line.commit(commit);
+        }
+        let mut line = Line::default();
+        let is_new = line.commit(commit)?;
+        self.lines.insert(commit.namespace.clone(), line);
+        Ok(is_new)
+    }
+
+    /// The same history under another name, moved by nobody; `None` when there is nothing to copy.
+    pub(super) fn copy_for(&self, thread: &ThreadId) -> Option<Self> {
+        let status = match self.status? {
+            ThreadStatus::Busy => ThreadStatus::Idle,
+            status => status,
+        };
+        let lines = self.lines.iter().map(|(namespace, line)| (namespace.clone(), line.copy_for(thread))).collect();
+        Some(Self { fence: 0, holder: None, status: Some(status), lines })
+    }
+
+    pub(super) fn prune(&mut self, retention: &Retention) -> PruneReport {
+        let mut report = PruneReport::default();
+        for line in self.lines.values_mut() {
+            line.prune(retention, &mut report);
+        }
+        report
+    }
+
+    pub(super) fn count(&self, stats: &mut Stats) {
+        stats.threads += u64::from(self.status.is_some());
+        for line in self.lines.values() {
+            stats.checkpoints += line.len() as u64;
+            stats.bytes += line.bytes();
+        }
+    }
+}
+
+/// A checkpoint that says it belongs elsewhere would be found in the wrong place for ever.
+fn check_place(commit: &Commit) -> Result<()> {
+    let Some(checkpoint) = &commit.checkpoint else { return Ok(()) };
+    if checkpoint.thread == commit.lease.thread && checkpoint.namespace == commit.namespace {
+        return Ok(());
+    }
+    let (thread, namespace) = (&checkpoint.thread, checkpoint.namespace.as_str());
+    Err(Error::internal(format!("checkpoint {} belongs to thread `{thread}`, graph `{namespace}`", checkpoint.id)))
+}
+
+pub(super) fn fenced(lease: &Lease) -> Error {
+    let message =
+        format!("fenced: lease {} of thread `{}` was given back or taken over by another run", lease.fence, lease.thread);
+    Error::new(Code::ThreadBusy, message).retryable(false).on_thread(Some(&lease.thread))
+}
+
+pub(super) fn invalid(thread: &ThreadId) -> Error {
+    let message = format!("`{thread}` is not the id of a thread");
+    Error::new(Code::InputInvalid, message)
+        .help(format!("an id has 1 to {} of `A-Z a-z 0-9 _ . : -`", ThreadId::LONGEST))
+}

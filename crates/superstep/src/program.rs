@@ -1,0 +1,60 @@
+//! A compiled graph without its types: what the loop runs.
+
+use std::sync::Arc;
+
+use superstep_core::graph::{BranchPolicy, Topology};
+use superstep_core::machine::Breakpoints;
+use superstep_core::port::SharedCheckpointer;
+use tokio::sync::Semaphore;
+
+use crate::cache::{Cache, CachePolicy};
+use crate::handler::Action;
+use crate::node::Timeout;
+use crate::retry::Retry;
+use crate::store::SharedStore;
+
+/// A compiled graph with its nodes' actions, by number.
+pub(crate) struct Program {
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) nodes: Vec<NodeEntry>,
+    pub(crate) settings: Settings,
+    /// The schema's fields that a caller sees of a result; `None` for all.
+    pub(crate) hides_fields: bool,
+}
+
+/// A node as the executor sees it.
+pub(crate) struct NodeEntry {
+    pub(crate) action: Arc<dyn Action>,
+    pub(crate) retry: Vec<Retry>,
+    pub(crate) timeout: Option<Timeout>,
+    pub(crate) cache: Option<CachePolicy>,
+    pub(crate) on_error: Option<Arc<dyn Action>>,
+    pub(crate) concurrency: Option<Arc<Semaphore>>,
+}
+
+/// What a graph says for all its runs.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) checkpointer: Option<SharedCheckpointer>,
+    pub(crate) store: Option<SharedStore>,
+    pub(crate) cache: Option<Cache>,
+    pub(crate) before: Breakpoints,
+    pub(crate) after: Breakpoints,
+    pub(crate) failures: BranchPolicy,
+    pub(crate) recursion_limit: u32,
+    pub(crate) strict_set_once: bool,
+    pub(crate) persistence: Persistence,
+}
+
+/// How a graph that runs inside another keeps its state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Persistence {
+    /// A fresh state for every call, saved with the graph around it.
+    #[default]
+    Inherit,
+    /// One state for the whole thread, which grows from call to call.
+    PerThread,
+    /// Never saved.
+    Stateless,
+}

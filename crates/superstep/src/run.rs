@@ -1,0 +1,121 @@
+//! The only loop: machine, executor and store become events and a result.
+//!
+//! `run`, streams, resumes, batches, graphs inside graphs and server runs all come through [`drive`]. What is
+//! decided is decided in the machine; here it is done, in the order it was asked for.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Duration;
+
+
+use superstep_core::error::{Code, Error, Result};
+use superstep_core::machine::{Machine, Outcome, Step};
+use superstep_core::port::{Clock, Commit};
+
+use crate::context::{Shared, over_budget};
+use crate::control::Control;
+use crate::executor::{Tasks, run_task};
+
+/// Runs a machine to its end.
+pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result<Outcome> {
+    let mut tasks = Tasks::new(shared.limits.concurrency);
+    loop {
+        if shared.control.as_ref().is_some_and(Control::is_draining) {
+            machine.drain();
+        }
+        let step = machine.step();
+        if let Some(sink) = &shared.sink {
+            sink.publish(&shared.namespace, machine.take_events()).await;
+        }
+        match step {
+            // A hand-over to another worker costs more than a superstep: one ready task runs right here.
+            Step::Run(mut batch) if batch.len() == 1 && tasks.is_idle() => {
+                let Some(task) = batch.pop() else { continue };
+                let index = task.index;
+                let end = in_time(shared, run_task(shared, task)).await.map_err(|error| machine.failure(error))?;
+                machine.finished(index, end)?;
+                check_budget(machine, shared)?;
+            }
+            Step::Run(batch) => tasks.start(shared, batch),
+            Step::Wait => {
+                let (index, end) = in_time(shared, tasks.next(shared)).await.map_err(|error| machine.failure(error))?;
+                machine.finished(index, end)?;
+                check_budget(machine, shared)?;
+            }
+            Step::Cancel(indices) => tasks.cancel(&indices),
+            Step::Save(commit) => {
+                save(shared, &commit).await.map_err(|error| machine.failure(error))?;
+                drop(commit);
+                machine.saved();
+            }
+            Step::Stop(outcome) => return Ok(*outcome),
+        }
+    }
+}
+
+async fn save(shared: &Shared, commit: &Commit) -> Result<()> {
+    match &shared.saver {
+        Some(saver) => saver.commit(commit).await,
+        None => Err(Error::internal("a run without a store asked to save")),
+    }
+}
+
+fn check_budget(machine: &Machine, shared: &Shared) -> Result<()> {
+    over_budget(shared.spent.load(Ordering::Relaxed), shared.limits.tokens).map_err(|error| machine.failure(error))
+}
+
+async fn in_time<T>(shared: &Shared, work: impl Future<Output = T>) -> Result<T> {
+    match shared.limits.step_timeout {
+        None => Ok(work.await),
+        Some(time) => within(&*shared.clock, time, work).await.ok_or_else(|| timed_out("the superstep", time)),
+    }
+}
+
+/// The result of `work`, or `None` when it takes longer than `time`.
+pub(crate) async fn within<T>(clock: &dyn Clock, time: Duration, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    let mut limit = clock.sleep(time);
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => limit.as_mut().poll(context).map(|()| None),
+    })
+    .await
+}
+
+pub(crate) fn timed_out(what: &str, time: Duration) -> Error {
+    Error::new(Code::Timeout, format!("{what} took longer than {time:?}"))
+        .help("the thread stays at its last saved superstep: continue it, or raise the limit")
+}
+
+/// Runs a machine to its end, its time limit or its cancellation, whichever comes first.
+pub(crate) async fn drive_limited(machine: &mut Machine, shared: &Arc<Shared>) -> Result<Outcome> {
+    let limited = async {
+        match shared.limits.run_timeout {
+            None => drive(machine, shared).await,
+            Some(time) => {
+                let ended = within(&*shared.clock, time, drive(machine, shared)).await;
+                ended.unwrap_or_else(|| Err(timed_out("the run", time)))
+            }
+        }
+    };
+    let Some(control) = &shared.control else { return limited.await.map_err(|error| machine.failure(error)) };
+    let ended = {
+        let mut work = pin!(limited);
+        let mut cancelled = pin!(control.cancelled());
+        poll_fn(|context| {
+            if cancelled.as_mut().poll(context).is_ready() {
+                return Poll::Ready(None);
+            }
+            work.as_mut().poll(context).map(Some)
+        })
+        .await
+    };
+    let ended = ended.unwrap_or_else(|| {
+        Err(Error::new(Code::Cancelled, "the run was cancelled").help("the thread stays at its last saved superstep"))
+    });
+    ended.map_err(|error| machine.failure(error))
+}
+

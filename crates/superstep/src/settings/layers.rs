@@ -1,0 +1,300 @@
+//! Lays the sources over each other: defaults, then the file, then the environment, then flags; the last one counts.
+//!
+//! Every source is checked whole, also where a later one wins, so that all problems are listed at once. Follows no
+//! reference and builds no section (see `section`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use superstep_core::error::Problem;
+use superstep_core::fault::Fault;
+use superstep_core::suggest::known_names;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::source::{Origin, Sources};
+use super::table::{self, KEYS, Shape, children, find, is_placeholder, is_section, suggest};
+use super::value::{Raw, Spot, Value, read};
+
+/// The value that holds for one key.
+pub(crate) struct Entry {
+    /// Nothing when what was written was refused.
+    pub(crate) value: Option<Value>,
+    /// Where it stood.
+    pub(crate) origin: Origin,
+    /// What it has to be.
+    pub(crate) shape: Shape,
+}
+
+/// What holds, and what is wrong.
+#[derive(Default)]
+pub(crate) struct Layers {
+    /// By dotted key.
+    pub(crate) entries: BTreeMap<String, Entry>,
+    /// The tables of the file, by dotted path, so that an empty one counts as well.
+    pub(crate) tables: BTreeMap<String, Origin>,
+    /// Everything that was refused.
+    pub(crate) problems: Vec<Problem>,
+    /// Whether the file could not be read as TOML, so that nothing can be said about what it lacks.
+    pub(crate) is_broken: bool,
+}
+
+impl Layers {
+    /// Reads every source.
+    pub(crate) fn read(sources: &Sources<'_>) -> Self {
+        let mut layers = Self::default();
+        layers.take_defaults();
+        if let Some((path, text)) = sources.file {
+            layers.take_file(path, text);
+        }
+        let names = layers.names_with_flags(&sources.flags);
+        for name in &sources.unreadable {
+            layers.refuse("", &Origin::Variable(name.clone()), Fault::new("the value is not UTF-8"));
+        }
+        for (variable, text) in &sources.environment {
+            if let Some(rest) = variable.strip_prefix("SUPERSTEP_") {
+                layers.take_variable(variable, rest, text, &names);
+            }
+        }
+        for (key, text) in &sources.flags {
+            layers.take_flag(key, text);
+        }
+        layers
+    }
+
+    /// Writes a problem down.
+    pub(crate) fn refuse(&mut self, path: &str, origin: &Origin, fault: Fault) {
+        self.problems.push(problem(path, origin, fault));
+    }
+
+    /// The names of a section, such as those of all models.
+    pub(crate) fn names(&self, section: &str) -> BTreeSet<String> {
+        let paths = self.entries.keys().chain(self.tables.keys());
+        paths.filter_map(|path| name_in(path, section)).map(str::to_owned).collect()
+    }
+
+    fn take_defaults(&mut self) {
+        for key in KEYS {
+            let Some(default) = key.default else { continue };
+            let value = read(key.shape, &Raw::Text(default), &Spot::default()).ok();
+            let entry = Entry { value, origin: Origin::Default, shape: key.shape };
+            self.entries.insert(key.path.to_owned(), entry);
+        }
+    }
+
+    fn take_file(&mut self, path: &str, text: &str) {
+        let (document, mut errors) = DeTable::parse_recoverable(text);
+        errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
+        for error in &errors {
+            let offset = error.span().map_or(0, |span| span.start);
+            self.refuse("", &Origin::in_file(path, text, offset), Fault::new(error.message()));
+        }
+        self.is_broken = !errors.is_empty();
+        if !self.is_broken {
+            let mut walk = Walk { layers: self, file: path, text, problems: Vec::new() };
+            walk.table(&[], document.get_ref());
+            let mut found = walk.problems;
+            found.sort_by_key(|(offset, _)| *offset);
+            self.problems.extend(found.into_iter().map(|(_, problem)| problem));
+        }
+    }
+
+    fn names_with_flags(&self, flags: &[(String, String)]) -> BTreeMap<&'static str, BTreeSet<String>> {
+        let sections = KEYS.iter().filter(|key| key.path.contains(".<name>")).filter_map(|key| key.parts().next());
+        let mut names: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
+        for section in sections {
+            let given = flags.iter().filter_map(|(key, _)| name_in(key, section)).map(str::to_owned);
+            names.entry(section).or_insert_with(|| self.names(section)).extend(given);
+        }
+        names
+    }
+
+    fn take_variable(&mut self, variable: &str, rest: &str, text: &str, names: &BTreeMap<&str, BTreeSet<String>>) {
+        let origin = Origin::Variable(variable.to_owned());
+        let path = match path_of_variable(rest, names) {
+            Ok(path) => path,
+            Err(fault) => return self.refuse("", &origin, fault),
+        };
+        let parts: Vec<&str> = path.iter().map(String::as_str).collect();
+        match bad_name(&parts) {
+            Some(fault) => self.refuse("", &origin, fault),
+            None => self.take_text(&parts, text, origin),
+        }
+    }
+
+    fn take_flag(&mut self, key: &str, text: &str) {
+        let parts: Vec<&str> = key.split('.').collect();
+        let origin = Origin::Flag(key.to_owned());
+        if find(&parts).is_none() {
+            return self.refuse("", &origin, unknown(&parts));
+        }
+        match bad_name(&parts) {
+            Some(fault) => self.refuse("", &origin, fault),
+            None => self.take_text(&parts, text, origin),
+        }
+    }
+
+    fn take_text(&mut self, parts: &[&str], text: &str, origin: Origin) {
+        let Some(key) = find(parts) else { return };
+        let is_environment = matches!(origin, Origin::Variable(_));
+        let spot = Spot { name: parts.last().copied().unwrap_or_default(), base: None, is_environment };
+        let path = parts.join(".");
+        let value = read(key.shape, &Raw::Text(text), &spot).map_err(|fault| self.refuse(&path, &origin, fault)).ok();
+        self.entries.insert(path, Entry { value, origin, shape: key.shape });
+    }
+}
+
+/// One pass over the file.
+struct Walk<'a> {
+    layers: &'a mut Layers,
+    file: &'a str,
+    text: &'a str,
+    problems: Vec<(usize, Problem)>,
+}
+
+impl Walk<'_> {
+    fn table(&mut self, parent: &[&str], table: &DeTable<'_>) {
+        for (key, value) in table {
+            let path = [parent, &[key.get_ref().as_ref()]].concat();
+            let at = key.span().start;
+            if find(&path).is_none() && !is_section(&path) {
+                self.refuse(&path, at, unknown(&path));
+            } else if let Some(fault) = bad_name(&path) {
+                self.refuse(&path, at, fault);
+            } else if let Some(known) = find(&path) {
+                self.value(&path, known.shape, at, value);
+            } else if let DeValue::Table(inner) = value.get_ref() {
+                self.layers.tables.insert(path.join("."), Origin::in_file(self.file, self.text, at));
+                self.table(&path, inner);
+            } else {
+                let fault = Fault::new(format!("expected a table, found {}", kind(value.get_ref())));
+                self.refuse(&path, value.span().start, fault.help(format!("write `[{}]`", path.join("."))));
+            }
+        }
+    }
+
+    fn value(&mut self, path: &[&str], shape: Shape, key_at: usize, given: &Spanned<DeValue<'_>>) {
+        let list = given.get_ref().as_array().and_then(|list| {
+            list.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
+        });
+        let raw = match given.get_ref() {
+            DeValue::String(text) => Raw::Quoted(text),
+            DeValue::Integer(number) => Raw::Integer(i64::from_str_radix(number.as_str(), number.radix()).ok()),
+            DeValue::Array(_) => Raw::List(list.as_deref()),
+            other => Raw::Other(kind(other)),
+        };
+        let base = Path::new(self.file).parent();
+        let spot = Spot { name: path.last().copied().unwrap_or_default(), base, is_environment: false };
+        let value = read(shape, &raw, &spot).map_err(|fault| self.refuse(path, given.span().start, fault)).ok();
+        let origin = Origin::in_file(self.file, self.text, key_at);
+        self.layers.entries.insert(path.join("."), Entry { value, origin, shape });
+    }
+
+    fn refuse(&mut self, path: &[&str], at: usize, fault: Fault) {
+        let origin = Origin::in_file(self.file, self.text, at);
+        self.problems.push((at, problem(&path.join("."), &origin, fault)));
+    }
+}
+
+/// A problem with the pointer and the place of what it is about.
+pub(crate) fn problem(path: &str, origin: &Origin, fault: Fault) -> Problem {
+    let pointer: String =
+        path.split('.').map(|part| format!("/{}", part.replace('~', "~0").replace('/', "~1"))).collect();
+    let pointer = if path.is_empty() { String::new() } else { pointer };
+    Problem { pointer, message: format!("{origin}: {}", fault.message), help: fault.help }
+}
+
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "text",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "a yes or no",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+fn unknown(path: &[&str]) -> Fault {
+    let dotted = path.join(".");
+    if is_section(path) {
+        return Fault::new(format!("`{dotted}` is a section")).help(known_names("", &children(path)));
+    }
+    let fault = Fault::new(format!("unknown setting `{dotted}`"));
+    if let Some(meant) = suggest(path) {
+        return fault.help(format!("did you mean `{}`?", meant.join(".")));
+    }
+    let known = (0..path.len()).rev().map(|length| children(&path[..length])).find(|known| !known.is_empty());
+    fault.help(known_names("", &known.unwrap_or_default()))
+}
+
+/// A name that could not be told apart in the environment or in a dotted key.
+fn bad_name(path: &[&str]) -> Option<Fault> {
+    let letters = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    let (_, name) = placeholders(path).find(|(placeholder, name)| {
+        let is_single = !name.contains("__") && !name.starts_with('_') && !name.ends_with('_');
+        !letters(name) || (*placeholder == "<name>" && !is_single)
+    })?;
+    let fault = Fault::new(format!("`{name}` cannot be a name here"));
+    Some(fault.help("use letters, digits, `-` and single `_`, so that an environment variable can say it"))
+}
+
+/// The parts of a path that are names, each with the placeholder it stands for.
+fn placeholders<'a>(path: &'a [&'a str]) -> impl Iterator<Item = (&'static str, &'a str)> {
+    let key = KEYS.iter().find(|key| {
+        let mut pairs = key.parts().zip(path);
+        key.parts().count() >= path.len() && pairs.all(|(known, given)| is_placeholder(known) || known == *given)
+    });
+    let pairs = key.map(|key| key.parts().zip(path.iter().copied()).collect::<Vec<_>>()).unwrap_or_default();
+    pairs.into_iter().filter(|(known, _)| is_placeholder(known))
+}
+
+fn name_in<'a>(path: &'a str, section: &str) -> Option<&'a str> {
+    path.strip_prefix(section)?.strip_prefix('.')?.split('.').next()
+}
+
+/// The dotted path a variable stands for; `rest` is its name without `SUPERSTEP_`.
+fn path_of_variable(rest: &str, names: &BTreeMap<&str, BTreeSet<String>>) -> Result<Vec<String>, Fault> {
+    for key in KEYS {
+        let parts: Vec<&str> = rest.splitn(key.parts().count(), "__").collect();
+        let fits = |(known, given): (&str, &&str)| match is_placeholder(known) {
+            true => !given.is_empty(),
+            false => known.to_uppercase() == **given,
+        };
+        if parts.len() == key.parts().count() && key.parts().zip(&parts).all(fits) {
+            let section = key.parts().next().unwrap_or_default();
+            let spelled = key.parts().zip(parts).map(|(known, given)| match known {
+                "<name>" => name_of(given, names.get(section)),
+                "<variable>" => Ok(given.to_owned()),
+                literal => Ok(literal.to_owned()),
+            });
+            return spelled.collect();
+        }
+    }
+    Err(unknown_variable(rest))
+}
+
+fn unknown_variable(rest: &str) -> Fault {
+    let lower = rest.to_lowercase();
+    let given: Vec<&str> = lower.split("__").collect();
+    let meant = suggest(&given).unwrap_or_else(|| given.iter().map(|part| (*part).to_owned()).collect());
+    let meant: Vec<&str> = meant.iter().map(String::as_str).collect();
+    let help = match find(&meant) {
+        Some(_) => format!("did you mean `{}`?", table::variable(meant)),
+        None => "two underscores stand between the parts of a key, as in `SUPERSTEP_SERVER__PORT`".to_owned(),
+    };
+    Fault::new("no setting has this variable").help(help)
+}
+
+/// The name a part of a variable stands for: one that is known already, or the same in lower case.
+fn name_of(given: &str, known: Option<&BTreeSet<String>>) -> Result<String, Fault> {
+    let same = |name: &&String| name.to_uppercase().replace('-', "_") == given;
+    let matching: Vec<&String> = known.into_iter().flatten().filter(same).collect();
+    match matching[..] {
+        [] => Ok(given.to_lowercase()),
+        [name] => Ok(name.clone()),
+        [first, second, ..] => {
+            Err(Fault::new(format!("`{given}` may be `{first}` or `{second}`")).help("rename one of the two"))
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The one place where settings touch the world: reads `superstep.toml`, the environment and the files settings name.
+//!
+//! Decides nothing about what they mean: that is `Settings::parse`, which is pure.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use superstep_core::error::{Code, Error, Result};
+
+use super::{Settings, Sources};
+
+/// The file that is read when none is named.
+const USUAL: &str = "superstep.toml";
+
+impl Settings {
+    /// Reads `superstep.toml`, then the environment, then the flags.
+    ///
+    /// Without a path the file of that name in the current folder is read, if there is one.
+    ///
+    /// # Errors
+    /// `ConfigInvalid` when a file cannot be read, and for everything that [`Settings::parse`] refuses.
+    pub fn load(path: Option<&Path>, flags: &[(String, String)]) -> Result<Self> {
+        let name = path.unwrap_or(Path::new(USUAL)).to_string_lossy().into_owned();
+        let text = match std::fs::read_to_string(path.unwrap_or(Path::new(USUAL))) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == ErrorKind::NotFound && path.is_none() => None,
+            Err(error) => {
+                let message = format!("file `{name}` cannot be read: {}", error.kind());
+                return Err(Error::new(Code::ConfigInvalid, message));
+            }
+        };
+        let mut sources = with_environment(Sources::new()).flags(flags.iter().cloned());
+        sources = sources.files(|path| std::fs::read_to_string(path));
+        if let Some(text) = &text {
+            sources = sources.toml(&name, text);
+        }
+        Self::parse(&sources)
+    }
+}
+
+/// Adds the environment of this process.
+///
+/// `std::env::vars` panics on text that is not UTF-8, in any variable, also one that is none of ours.
+fn with_environment(mut sources: Sources<'_>) -> Sources<'_> {
+    for (name, text) in std::env::vars_os() {
+        let Ok(name) = name.into_string() else { continue };
+        match text.into_string() {
+            Ok(text) => drop(sources.environment.insert(name, text)),
+            Err(_) if name.starts_with("SUPERSTEP_") => sources.unreadable.push(name),
+            Err(_) => {}
+        }
+    }
+    sources.unreadable.sort();
+    sources
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Checkpoints;
+    use super::*;
+
+    const FILE: &str = "
+        secrets_file = 'secrets.toml'
+        graphs.chat.path = 'chat.json'
+        stores = { checkpoints = 'postgres', url = 'secret:db' }
+        server.port = 1
+    ";
+
+    fn folder(name: &str) -> std::path::PathBuf {
+        let folder = std::env::temp_dir().join(format!("superstep-settings-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// R-FWK-54: the file is read, flags win over it, and paths in it start from its folder.
+    #[test]
+    fn a_file_is_loaded_with_the_secrets_beside_it() {
+        let folder = folder("loaded");
+        let file = folder.join("superstep.toml");
+        std::fs::write(&file, FILE).unwrap();
+        std::fs::write(folder.join("secrets.toml"), "db = 'postgres://MARKER'").unwrap();
+        let settings = Settings::load(Some(&file), &[("server.port".into(), "2".into())]).unwrap();
+        assert_eq!(settings.server.port, 2);
+        assert!(format!("{:?}", settings.graphs).contains(&*folder.join("chat.json").to_string_lossy()));
+        let Checkpoints::Postgres(url) = &settings.stores.checkpoints else { panic!("it is set") };
+        assert_eq!(url.expose(), "postgres://MARKER");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_was_named_must_be_there() {
+        let error = Settings::load(Some(Path::new("/nowhere/superstep.toml")), &[]).unwrap_err();
+        assert_eq!(error.code(), Code::ConfigInvalid);
+        assert_eq!(error.message(), "file `/nowhere/superstep.toml` cannot be read: entity not found");
+    }
+}

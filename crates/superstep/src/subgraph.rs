@@ -1,0 +1,238 @@
+//! A compiled graph as a node of another: shared fields pass through, the rest stays inside.
+//!
+//! The graph inside runs through the same loop, on the same thread and lease, under a path of its own. What
+//! it finished is never run again, also when the process dies before the graph around it hears of it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde_json::Value;
+use superstep_core::change::Change;
+use superstep_core::checkpoint::Source;
+use superstep_core::command::{Outward, Output, Scope};
+use superstep_core::error::{Code, Error, Result};
+use superstep_core::field::AnyState;
+use superstep_core::graph::{Compat, NodeOptions};
+use superstep_core::machine::{Config, End, Machine, OnLimit, read_state};
+use superstep_core::port::{At, BoxFuture, HistoryQuery, Loaded};
+use superstep_core::state::{Draft, State};
+use superstep_core::update::{How, Update, Write};
+
+use crate::compiled::Compiled;
+use crate::context::{Ask, Cx, Shared};
+use crate::handler::{Action, IntoNode};
+use crate::node::Policies;
+use crate::output::{NodeError, Stopped};
+use crate::program::{Persistence, Program};
+use crate::run::drive;
+
+/// Marks compiled graphs as nodes.
+pub struct Inner;
+
+impl<S: State, P, C: Send + Sync + 'static> IntoNode<P, C, Inner> for Compiled<S, C> {
+    fn into_action(self) -> Arc<dyn Action> {
+        Arc::new(InnerGraph(self.program))
+    }
+
+    fn policies(&mut self) -> Policies {
+        let inner = Some(Box::new(self.drawing()));
+        Policies { options: NodeOptions { inner, ..NodeOptions::default() }, ..Policies::default() }
+    }
+}
+
+struct InnerGraph(Arc<Program>);
+
+impl Action for InnerGraph {
+    fn call(&self, cx: &Cx) -> BoxFuture<'static, Result<Output, NodeError>> {
+        let (program, cx) = (self.0.clone(), cx.clone());
+        Box::pin(async move {
+            let input = shared_input(&program, &cx)?;
+            let inside = Inside::run(&program, &cx, input).await?;
+            inside.output(&cx)
+        })
+    }
+}
+
+/// The fields the graph inside shares with the one around it, or the payload of a send.
+fn shared_input(program: &Program, cx: &Cx) -> Result<Draft> {
+    if let Some(payload) = &cx.0.task.payload {
+        let value = payload.to_json().map_err(|fault| Error::new(Code::InputInvalid, fault.message))?;
+        return match value {
+            Value::Object(map) => Ok(Draft::Json(map)),
+            _ => Err(Error::new(Code::InputInvalid, "a graph takes an object of fields as the payload of a `Send`")),
+        };
+    }
+    let (inner, outer) = (&program.topology, &cx.0.shared.program.topology.schema);
+    let mut update = Update::new();
+    for id in &inner.input {
+        let name = &inner.schema.field(*id).name;
+        if let Some(theirs) = outer.find(name) {
+            let value = outer.field(theirs).ops.part(&**cx.view(), &Change::Set);
+            update.push(Write { field: *id, how: How::Overwrite, value });
+        }
+    }
+    Ok(Draft::Typed(update))
+}
+
+/// A graph that ran inside a task.
+pub(crate) struct Inside {
+    shared: Arc<Shared>,
+    machine: Machine,
+    end: End,
+    state: Arc<AnyState>,
+    baseline: Option<Arc<AnyState>>,
+}
+
+impl Inside {
+    /// Runs a graph inside a task, from where it stands or from its input.
+    pub(crate) async fn run(program: &Arc<Program>, cx: &Cx, input: Draft) -> Result<Self, NodeError> {
+        let shared = inner_shared(program, cx);
+        let loaded = load(&shared).await?;
+        let task = cx.idempotency_key();
+        let is_mine = |loaded: &Loaded| loaded.checkpoint.outer_task == Some(task);
+        let resumes = loaded.as_ref().is_some_and(is_mine);
+        let mut machine = Machine::new(program.topology.clone(), config(&shared, cx), loaded)?;
+        machine.give_answers(cx.answers());
+        let mut baseline = None;
+        if resumes {
+            baseline = first_state(&shared).await?;
+            machine.go_on()?;
+        } else {
+            machine.begin_with(input)?;
+        }
+        let outcome = drive(&mut machine, &shared).await?;
+        let (end, state) = (outcome.end, outcome.state);
+        match end {
+            End::Interrupted(questions) => Ask(cx.clone()).pass_on(questions).await,
+            End::Failed(error) => Err(error.into()),
+            end => Ok(Self { shared, machine, end, state, baseline }),
+        }
+    }
+
+    /// What the run inside means for the task it ran in.
+    fn output(self, cx: &Cx) -> Result<Output, NodeError> {
+        match &self.end {
+            End::Outward(command) => Ok(self.outward(cx, command)),
+            End::Paused(nodes) => Err(NodeError::stopped(Stopped::Paused(nodes.clone()))),
+            End::Drained => Err(NodeError::stopped(Stopped::Drained)),
+            _ => Ok(Output { updates: [Draft::Typed(self.shared_output(cx)?)].into_iter().collect(), ..Output::default() }),
+        }
+    }
+
+    fn outward(&self, cx: &Cx, command: &Outward) -> Output {
+        let outer = &cx.0.shared.program.topology.name;
+        let is_here = match &command.scope {
+            Scope::Named(name) => name == outer,
+            Scope::Here | Scope::Parent => true,
+        };
+        if !is_here {
+            return Output { outward: Some(Box::new(command.clone())), ..Output::default() };
+        }
+        let goto = Some(command.goto.clone()).filter(|go| !go.is_empty());
+        Output { updates: [Draft::Json(command.update.clone())].into_iter().collect(), goto, ..Output::default() }
+    }
+
+    /// What the graph inside did to the fields it shares, as an update of the graph around it.
+    fn shared_output(&self, cx: &Cx) -> Result<Update> {
+        let (inner, outer) = (&self.shared.program.topology, &cx.0.shared.program.topology);
+        let mut update = Update::new();
+        for id in &inner.output {
+            let field = inner.schema.field(*id);
+            let Some(theirs) = outer.schema.find(&field.name) else { continue };
+            let change = match outer.compat {
+                // The reference hands the whole value to the reducer around, changed or not.
+                Compat::LangGraph => Change::Set,
+                _ => self.change_of(*id)?,
+            };
+            if change.is_unchanged() {
+                continue;
+            }
+            let is_list = matches!(change, Change::Appended { .. });
+            let whole = outer.schema.field(theirs).reducer.is_none();
+            let change = if is_list && !whole { change } else { Change::Set };
+            update.push(Write { field: theirs, how: How::Reduce, value: field.ops.part(&*self.state, &change) });
+        }
+        Ok(update)
+    }
+
+    fn change_of(&self, id: superstep_core::id::FieldId) -> Result<Change> {
+        if let Some(total) = self.machine.since_input() {
+            return Ok(total.get(&id).cloned().unwrap_or(Change::Unchanged));
+        }
+        // It began in an earlier process: what changed is read off the values.
+        let Some(before) = &self.baseline else { return Ok(Change::Set) };
+        let ops = &self.shared.program.topology.schema.field(id).ops;
+        let read = |state: &AnyState| ops.to_json(state).map_err(|fault| Error::internal(fault.to_string()));
+        Ok(match (read(&**before)?, read(&*self.state)?) {
+            (old, new) if old == new => Change::Unchanged,
+            (Value::Array(old), Value::Array(new)) if new.starts_with(&old) => Change::Appended { from: old.len() },
+            _ => Change::Set,
+        })
+    }
+}
+
+fn inner_shared(program: &Arc<Program>, cx: &Cx) -> Arc<Shared> {
+    let outer = &cx.0.shared;
+    let calls = cx.0.cell.children.fetch_add(1, Ordering::Relaxed);
+    let saves = program.settings.persistence != Persistence::Stateless;
+    let segment = match program.settings.persistence {
+        Persistence::PerThread => cx.node().to_owned(),
+        _ => format!("{}:{}", cx.node(), cx.idempotency_key()),
+    };
+    let segment = if calls == 0 { segment } else { format!("{segment}:{calls}") };
+    Arc::new(Shared {
+        program: program.clone(),
+        context: outer.context.clone(),
+        saver: outer.saver.clone().filter(|_| saves),
+        lease: outer.lease.clone().filter(|_| saves),
+        store: outer.store.clone().or_else(|| program.settings.store.clone()),
+        clock: outer.clock.clone(),
+        world: outer.world.clone(),
+        control: outer.control.clone(),
+        sink: outer.sink.clone(),
+        thread: outer.thread.clone(),
+        run: outer.run,
+        namespace: outer.namespace.child(&segment),
+        tags: outer.tags.clone(),
+        metadata: outer.metadata.clone(),
+        configurable: outer.configurable.clone(),
+        limits: outer.limits.clone(),
+        spent: outer.spent.clone(),
+    })
+}
+
+fn config(shared: &Shared, cx: &Cx) -> Config {
+    let settings = &shared.program.settings;
+    Config {
+        run: shared.run,
+        thread: shared.thread.clone(),
+        namespace: shared.namespace.clone(),
+        lease: shared.lease.clone(),
+        limit: shared.limits.supersteps,
+        on_limit: OnLimit::Fail,
+        before: settings.before.clone(),
+        after: settings.after.clone(),
+        failures: settings.failures,
+        strict_set_once: settings.strict_set_once,
+        observe: shared.sink.is_some(),
+        metadata: shared.metadata.clone(),
+        outer_task: Some(cx.idempotency_key()),
+        world: shared.world.clone(),
+    }
+}
+
+async fn load(shared: &Shared) -> Result<Option<Loaded>> {
+    match (&shared.saver, &shared.thread) {
+        (Some(saver), Some(thread)) => saver.load(thread, &shared.namespace, At::Latest).await,
+        _ => Ok(None),
+    }
+}
+
+/// The state after the input of the call that is being resumed.
+async fn first_state(shared: &Shared) -> Result<Option<Arc<AnyState>>> {
+    let (Some(saver), Some(thread)) = (&shared.saver, &shared.thread) else { return Ok(None) };
+    let query = HistoryQuery { source: Some(Source::Input), limit: Some(1), ..HistoryQuery::default() };
+    let inputs = saver.history(thread, &shared.namespace, &query).await?;
+    let schema = &shared.program.topology.schema;
+    inputs.first().map(|loaded| read_state(schema, loaded).map(|(state, _)| state)).transpose()
+}

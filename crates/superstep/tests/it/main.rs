@@ -1,0 +1,3 @@
+//! The engine through its public door: every test here does what a user would do.
+
+mod smoke;

@@ -1,0 +1,50 @@
+//! A dynamic state through the whole engine.
+use serde_json::{Value, json};
+use superstep::prelude::*;
+use superstep::{Record, Schema, Status};
+
+fn schema() -> std::sync::Arc<Schema> {
+    Schema::from_json("s", &json!({"log": {"type":"array","reducer":"append","default":[]}, "n": {"type":"integer","reducer":"add","default":0}, "title": {}})).unwrap()
+}
+
+#[tokio::test]
+async fn a_loop_runs_until_its_route_ends_it() {
+    let mut g = Graph::<Record>::with_schema("loop", schema());
+    let a = g.node("a", |_s: View<Record>| json!({"n": 1, "log": "a"}));
+    let b = g.node("b", async |_s: View<Record>| json!({"n": 1, "log": "b"}));
+    g.edge(START, a);
+    g.route(a, move |s: &Record| if s.get("n").as_i64().unwrap() < 5 { Go::to(b) } else { Go::end() }, [b.into(), END]);
+    g.edge(b, a);
+    let memory = Memory::new();
+    g.checkpointer(memory.clone());
+    let graph = g.compile().unwrap();
+    let done = graph.run(json!({"n": 0})).thread("t").await.unwrap();
+    assert_eq!(done.to_json().unwrap(), json!({"log":["a","b","a","b","a"],"n":5,"title":null}));
+    assert_eq!(done.status, Status::Finished);
+    let history = graph.threads().history("t", &Default::default()).await.unwrap();
+    assert_eq!(history.len(), 6);
+    let ns: Vec<Value> = history.iter().map(|h| h.state.get("n").into_owned()).collect();
+    assert_eq!(ns, [5, 4, 3, 2, 1, 0].map(Value::from));
+}
+
+#[tokio::test]
+async fn a_question_stops_and_an_answer_goes_on() {
+    let mut g = Graph::<Record>::with_schema("ask", schema());
+    let a = g.node("a", async |ask: Ask| -> Result<Value, NodeError> {
+        let first: String = ask.person("first?", "x").await?;
+        let second: String = ask.person("second?", "y").await?;
+        Ok(json!({"log": [first, second]}))
+    });
+    let b = g.node("b", || json!({"n": 1}));
+    g.edge(START, a).edge(START, b).edge(a, END).edge(b, END);
+    g.checkpointer(Memory::new());
+    let graph = g.compile().unwrap();
+    let out = graph.run(json!({"n": 0})).thread("t").await.unwrap();
+    assert_eq!(out.questions().len(), 1);
+    assert_eq!(out.questions()[0].name, "first?");
+    let out = graph.resume("t", "A").await.unwrap();
+    assert_eq!(out.questions()[0].name, "second?");
+    assert!(graph.resume("t", 7).await.is_err());
+    let out = graph.resume("t", "B").await.unwrap();
+    assert_eq!(out.to_json().unwrap(), json!({"log":["A","B"],"n":1,"title":null}));
+}
