@@ -160,3 +160,6 @@ impl Position {
         is_full
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -151,8 +151,9 @@ impl Fold<'_> {
         if undoable || field.has_checks() || field.checked {
             self.back.undo.push(way_back(field, state, write.how));
         }
-        // Kept for the message only; the value itself is shared.
-        let shown = field.fallible.then(|| write.value.clone());
+        // Kept for a refusal only. Edits of messages name the message themselves, and are better moved than copied.
+        let is_shown = field.fallible && field.reducer.as_deref() != Some("add_messages");
+        let shown = is_shown.then(|| write.value.clone());
         let folded = match write.how {
             How::Reduce => field.ops.reduce(state, write.value),
             How::Overwrite => field.ops.overwrite(state, write.value),

@@ -95,3 +95,23 @@ impl IntoDraft for Update {
         Draft::Typed(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// R-GRA-46, R-GRA-47: an object is an update by names, null is none, and anything else names no field.
+    #[test]
+    fn a_value_is_an_update_by_names() {
+        let schema = Schema::from_json("state", &json!({ "count": {} })).unwrap();
+        let resolve = |value: Value| value.into_draft().resolve(&schema, &mut Vec::new());
+        assert_eq!(resolve(json!({ "count": 1 })).unwrap().writes().len(), 1);
+        assert!(resolve(json!(null)).unwrap().is_empty() && resolve(json!({})).unwrap().is_empty());
+        for value in [json!({ "cuont": 1 }), json!([1]), json!("count")] {
+            assert_eq!(resolve(value).unwrap_err().len(), 1);
+        }
+        let typed = resolve(json!({ "count": 1 })).unwrap();
+        assert_eq!(typed.clone().into_draft().resolve(&schema, &mut Vec::new()).unwrap(), typed);
+    }
+}

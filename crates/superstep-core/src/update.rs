@@ -95,3 +95,33 @@ pub struct Overwrite<T>(pub T);
 /// A key that is to go from a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remove<K>(pub K);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn write(field: u32, value: i32) -> Write {
+        Write { field: FieldId(field), how: How::Reduce, value: json!(value).into() }
+    }
+
+    fn shown(update: &Update) -> Vec<(u32, String)> {
+        update.writes().iter().map(|write| (write.field.0, format!("{:?}", write.value))).collect()
+    }
+
+    /// R-GRA-46: an update may be empty; writes keep their order, and a replaced one goes to the end.
+    #[test]
+    fn writes_keep_their_order() {
+        let mut update = Update::new();
+        assert!(update.is_empty());
+        update.push(write(0, 1));
+        update.push(write(1, 2));
+        update.push(write(0, 3));
+        let mut other = Update::new();
+        other.push(write(2, 4));
+        update.extend(other);
+        assert_eq!(shown(&update), [(0, "1".into()), (1, "2".into()), (0, "3".into()), (2, "4".into())]);
+        update.replace(write(0, 5));
+        assert_eq!(shown(&update), [(1, "2".into()), (2, "4".into()), (0, "5".into())]);
+    }
+}

@@ -17,6 +17,7 @@ use superstep_core::port::{BoxFuture, Clock, SharedCheckpointer};
 use superstep_core::state::{Draft, State};
 
 use crate::compiled::Compiled;
+use crate::context::Cx;
 use crate::control::Control;
 use crate::extract::View;
 use crate::graph::breakpoints;
@@ -64,6 +65,7 @@ pub(crate) struct Call {
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) world: Option<Arc<dyn World>>,
     pub(crate) sink: Option<Sink>,
+    pub(crate) inside: Option<Cx>,
 }
 
 /// A run in the making. Await it for the result, or call [`Run::stream`].
@@ -119,6 +121,7 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
             clock: None,
             world: None,
             sink: None,
+            inside: None,
         };
         Self { call, types: PhantomData }
     }
@@ -161,6 +164,13 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
     /// The store nodes can take as an argument, in place of the graph's own.
     pub fn store(mut self, store: impl Into<SharedStore>) -> Self {
         self.call.store = Some(store.into());
+        self
+    }
+
+    /// Runs as a part of the node that calls it: on its thread, with its store and context, and with
+    /// questions that reach whoever answers the outer run. Called again after a crash, it goes on where it was.
+    pub fn inside(mut self, cx: &Cx) -> Self {
+        self.call.inside = Some(cx.clone());
         self
     }
 
@@ -283,9 +293,8 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
         runtime.block_on(self.into_future())
     }
 
-    /// Runs it in the background, whatever happens to the caller.
-    #[must_use = "the handle gives the result"]
-    pub fn spawn(self) -> tokio::task::JoinHandle<Result<Outcome<S>>> {
+    /// Runs it in the background, whatever happens to the caller. Await what it gives for the result.
+    pub fn spawn(self) -> BoxFuture<'static, Result<Outcome<S>>> {
         crate::executor::detach(self.into_future())
     }
 }

@@ -16,9 +16,10 @@ use smallvec::SmallVec;
 use superstep_core::checkpoint::{Entry, StoredError};
 use superstep_core::command::Output;
 use superstep_core::datum::Datum;
-use superstep_core::error::{Code, Error, panic_text};
+use superstep_core::error::{Code, Error, Result as RunResult, panic_text};
 use superstep_core::graph::Compat;
 use superstep_core::machine::{Task, TaskEnd};
+use superstep_core::port::BoxFuture;
 use tokio::task::{AbortHandle, Id, JoinSet};
 
 use crate::context::{Cx, Failure, Shared, TaskCell, TaskCx};
@@ -284,7 +285,7 @@ fn restored(stored: StoredError) -> Error {
 
 /// Drives several futures at once, at most `at_once` of them; results are in the order given.
 pub(crate) async fn in_parallel<T: Send + 'static>(
-    work: impl Iterator<Item = superstep_core::port::BoxFuture<'static, T>>,
+    work: impl Iterator<Item = BoxFuture<'static, T>>,
     at_once: usize,
 ) -> Vec<T> {
     let mut waiting: VecDeque<_> = work.enumerate().collect();
@@ -303,8 +304,14 @@ pub(crate) async fn in_parallel<T: Send + 'static>(
     }
 }
 
-/// Runs a future in the background.
-pub(crate) fn detach<T: Send + 'static>(work: superstep_core::port::BoxFuture<'static, T>) -> tokio::task::JoinHandle<T> {
+/// Runs a future in the background; what it gives can be awaited or dropped.
+pub(crate) fn detach<T: Send + 'static>(work: BoxFuture<'static, RunResult<T>>) -> BoxFuture<'static, RunResult<T>> {
     #[expect(clippy::disallowed_methods, reason = "the executor owns spawning")]
-    tokio::task::spawn(work)
+    let handle = tokio::task::spawn(work);
+    Box::pin(async move {
+        handle.await.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => Err(panicked(&*panic)),
+            Err(_) => Err(Error::new(Code::Cancelled, "the runtime was shut down while the run went on")),
+        })
+    })
 }

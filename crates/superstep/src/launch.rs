@@ -19,10 +19,12 @@ use superstep_core::port::{At, Clock, Commit, Lease, Loaded, SharedCheckpointer,
 
 use crate::call::{Call, Input, Status};
 use crate::clock::{Fresh, SystemClock};
-use crate::context::{Limits, Shared};
+use crate::context::{Cx, Limits, Shared};
 use crate::control::Control;
 use crate::lanes::{Turn, WhenBusy};
+use crate::output::NodeError;
 use crate::run::drive_limited;
+use crate::subgraph::Inside;
 
 /// What a run gives, without its type.
 pub(crate) struct RawOutcome {
@@ -101,6 +103,9 @@ impl Held {
 
 /// Starts a run and sees it to its end.
 pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
+    if let Some(cx) = call.inside.take() {
+        return start_inside(call, &cx).await;
+    }
     let context = check(&mut call)?;
     let (clock, world) = call_world(&call);
     let run = call.run.unwrap_or_else(|| RunId::from_bits(world.fresh()));
@@ -145,6 +150,15 @@ pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
         note_stop(&shared, error).await;
     }
     conclude(&shared, ended?)
+}
+
+/// Starts a run as a part of the node that called it.
+async fn start_inside(call: Call, cx: &Cx) -> Result<RawOutcome> {
+    let Input::Values(input) = call.input else {
+        return Err(Error::new(Code::InputInvalid, "a graph inside a node starts with an input").help("it goes on by itself"));
+    };
+    let inside = Inside::run(&call.program, cx, input, call.context).await.map_err(NodeError::into_error)?;
+    inside.conclude()
 }
 
 fn check(call: &mut Call) -> Result<Arc<dyn Any + Send + Sync>> {

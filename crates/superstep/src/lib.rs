@@ -13,6 +13,7 @@ mod context;
 mod control;
 mod executor;
 mod extract;
+mod functional;
 mod graph;
 mod handler;
 mod lanes;
@@ -36,6 +37,7 @@ pub use compiled::Compiled;
 pub use context::{Ask, Cx, Failure};
 pub use control::Control;
 pub use extract::{Ctx, FromContext, FromTask, Info, Part, Sent, View, Writer};
+pub use functional::{Entrypoint, EntrypointBuilder, Final, IntoFinal, entrypoint};
 pub use graph::{Blocking, Graph, IntoGo, NodeHandle, Routes, blocking};
 pub use handler::{Action, IntoNode, Node};
 pub use lanes::WhenBusy;
@@ -58,7 +60,7 @@ pub use superstep_core::record::Record;
 pub use superstep_core::schema::Schema;
 pub use superstep_core::state::State;
 pub use superstep_core::update::{Overwrite, Remove};
-// MACRO pub use superstep_macros::State;
+pub use superstep_macros::State;
 
 /// What almost every program needs.
 pub mod prelude {

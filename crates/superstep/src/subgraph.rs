@@ -3,6 +3,7 @@
 //! The graph inside runs through the same loop, on the same thread and lease, under a path of its own. What
 //! it finished is never run again, also when the process dies before the graph around it hears of it.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,7 +14,7 @@ use superstep_core::command::{Outward, Output, Scope};
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::field::AnyState;
 use superstep_core::graph::{Compat, NodeOptions};
-use superstep_core::machine::{Config, End, Machine, OnLimit, read_state};
+use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome, read_state};
 use superstep_core::port::{At, BoxFuture, HistoryQuery, Loaded};
 use superstep_core::state::{Draft, State};
 use superstep_core::update::{How, Update, Write};
@@ -21,6 +22,7 @@ use superstep_core::update::{How, Update, Write};
 use crate::compiled::Compiled;
 use crate::context::{Ask, Cx, Shared};
 use crate::handler::{Action, IntoNode};
+use crate::launch::{RawOutcome, conclude};
 use crate::node::Policies;
 use crate::output::{NodeError, Stopped};
 use crate::program::{Persistence, Program};
@@ -47,7 +49,7 @@ impl Action for InnerGraph {
         let (program, cx) = (self.0.clone(), cx.clone());
         Box::pin(async move {
             let input = shared_input(&program, &cx)?;
-            let inside = Inside::run(&program, &cx, input).await?;
+            let inside = Inside::run(&program, &cx, input, None).await?;
             inside.output(&cx)
         })
     }
@@ -74,19 +76,20 @@ fn shared_input(program: &Program, cx: &Cx) -> Result<Draft> {
     Ok(Draft::Typed(update))
 }
 
+type Context = Arc<dyn Any + Send + Sync>;
+
 /// A graph that ran inside a task.
 pub(crate) struct Inside {
     shared: Arc<Shared>,
     machine: Machine,
-    end: End,
-    state: Arc<AnyState>,
+    outcome: Outcome,
     baseline: Option<Arc<AnyState>>,
 }
 
 impl Inside {
     /// Runs a graph inside a task, from where it stands or from its input.
-    pub(crate) async fn run(program: &Arc<Program>, cx: &Cx, input: Draft) -> Result<Self, NodeError> {
-        let shared = inner_shared(program, cx);
+    pub(crate) async fn run(program: &Arc<Program>, cx: &Cx, input: Draft, context: Option<Context>) -> Result<Self, NodeError> {
+        let shared = inner_shared(program, cx, context);
         let loaded = load(&shared).await?;
         let task = cx.idempotency_key();
         let is_mine = |loaded: &Loaded| loaded.checkpoint.outer_task == Some(task);
@@ -101,17 +104,21 @@ impl Inside {
             machine.begin_with(input)?;
         }
         let outcome = drive(&mut machine, &shared).await?;
-        let (end, state) = (outcome.end, outcome.state);
-        match end {
+        match outcome.end {
             End::Interrupted(questions) => Ask(cx.clone()).pass_on(questions).await,
             End::Failed(error) => Err(error.into()),
-            end => Ok(Self { shared, machine, end, state, baseline }),
+            end => Ok(Self { shared, machine, outcome: Outcome { end, ..outcome }, baseline }),
         }
+    }
+
+    /// The result of a graph that a node called by hand.
+    pub(crate) fn conclude(self) -> Result<RawOutcome> {
+        conclude(&self.shared, self.outcome)
     }
 
     /// What the run inside means for the task it ran in.
     fn output(self, cx: &Cx) -> Result<Output, NodeError> {
-        match &self.end {
+        match &self.outcome.end {
             End::Outward(command) => Ok(self.outward(cx, command)),
             End::Paused(nodes) => Err(NodeError::stopped(Stopped::Paused(nodes.clone()))),
             End::Drained => Err(NodeError::stopped(Stopped::Drained)),
@@ -150,7 +157,7 @@ impl Inside {
             let is_list = matches!(change, Change::Appended { .. });
             let whole = outer.schema.field(theirs).reducer.is_none();
             let change = if is_list && !whole { change } else { Change::Set };
-            update.push(Write { field: theirs, how: How::Reduce, value: field.ops.part(&*self.state, &change) });
+            update.push(Write { field: theirs, how: How::Reduce, value: field.ops.part(&*self.outcome.state, &change) });
         }
         Ok(update)
     }
@@ -163,7 +170,7 @@ impl Inside {
         let Some(before) = &self.baseline else { return Ok(Change::Set) };
         let ops = &self.shared.program.topology.schema.field(id).ops;
         let read = |state: &AnyState| ops.to_json(state).map_err(|fault| Error::internal(fault.to_string()));
-        Ok(match (read(&**before)?, read(&*self.state)?) {
+        Ok(match (read(&**before)?, read(&*self.outcome.state)?) {
             (old, new) if old == new => Change::Unchanged,
             (Value::Array(old), Value::Array(new)) if new.starts_with(&old) => Change::Appended { from: old.len() },
             _ => Change::Set,
@@ -171,7 +178,7 @@ impl Inside {
     }
 }
 
-fn inner_shared(program: &Arc<Program>, cx: &Cx) -> Arc<Shared> {
+fn inner_shared(program: &Arc<Program>, cx: &Cx, context: Option<Context>) -> Arc<Shared> {
     let outer = &cx.0.shared;
     let calls = cx.0.cell.children.fetch_add(1, Ordering::Relaxed);
     let saves = program.settings.persistence != Persistence::Stateless;
@@ -182,7 +189,7 @@ fn inner_shared(program: &Arc<Program>, cx: &Cx) -> Arc<Shared> {
     let segment = if calls == 0 { segment } else { format!("{segment}:{calls}") };
     Arc::new(Shared {
         program: program.clone(),
-        context: outer.context.clone(),
+        context: context.unwrap_or_else(|| outer.context.clone()),
         saver: outer.saver.clone().filter(|_| saves),
         lease: outer.lease.clone().filter(|_| saves),
         store: outer.store.clone().or_else(|| program.settings.store.clone()),

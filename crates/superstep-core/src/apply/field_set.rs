@@ -52,3 +52,24 @@ impl FromIterator<FieldId> for FieldSet {
         set
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_what_was_put_in_and_not_taken_out() {
+        let ids = [0, 63, 64, 127, 128, 500].map(FieldId);
+        let mut set = FieldSet::default();
+        for id in ids {
+            assert!(!set.contains(id) && set.insert(id) && !set.insert(id) && set.contains(id));
+        }
+        assert_eq!(set.iter().collect::<Vec<_>>(), ids);
+        assert_eq!(set, ids.into_iter().rev().collect());
+        for id in ids {
+            set.remove(id);
+            set.remove(FieldId(9_999));
+        }
+        assert_eq!(set, FieldSet::default());
+    }
+}

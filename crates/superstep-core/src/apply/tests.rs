@@ -98,9 +98,10 @@ fn merge_is_shallow_and_removes_marked_keys() {
     check("merge", before, &[json!([1])], Err(""));
 }
 
-/// R-GRA-22: `REPLACE` is the update, whatever was there.
+/// R-GRA-22: `REPLACE` is the update, whatever was there; of several in one superstep the last, without error.
 #[test]
-fn replace_takes_the_update() {
+fn replace_takes_the_last_update() {
+    check("replace", json!(1), &[json!("a"), json!("b")], Ok(json!("b")));
     check("replace", json!([1]), &[json!("a")], Ok(json!("a")));
     check("replace", json!(1), &[json!(null)], Ok(json!(null)));
 }
@@ -159,7 +160,7 @@ fn a_holder_of_the_old_state_never_sees_a_change() {
     assert_eq!(thread.json(), json!({ "log": ["a", "b"], "n": 2 }));
 }
 
-/// R-GRA-41: nobody else holding it, the state is changed in place.
+/// Nobody else holding it, the state is changed in place.
 #[test]
 fn a_state_that_nobody_shares_is_not_copied() {
     let mut thread = Thread::of(json!({ "n": { "reducer": "add", "default": 1 } }));

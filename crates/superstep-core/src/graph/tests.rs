@@ -15,7 +15,9 @@ pub(super) fn schema(fields: Value) -> Arc<Schema> {
 /// A graph in the making, with these nodes.
 pub(super) fn graph(names: &[&str]) -> Builder {
     let mut builder = Builder::new("g", schema(json!({ "a": {}, "b": {} })));
-    names.iter().for_each(|name| drop(builder.node(name, true, NodeOptions::default())));
+    for name in names {
+        builder.node(name, true, NodeOptions::default());
+    }
     builder
 }
 
@@ -114,7 +116,7 @@ fn a_node_cannot_be_called_like_a_sentinel() {
     }
 }
 
-/// R-FWK-9, R-FWK-4, R-FWK-3: routes, joins and declared commands are held to the same rules, naming both ends.
+/// R-FWK-9: routes, joins and declared commands are held to the same rules, naming both ends.
 #[test]
 fn routes_joins_and_commands_are_checked_too() {
     let mut builder = wired(&["one", "two"], &["> one", "one two", "two ."]);
@@ -187,7 +189,7 @@ fn a_cycle_needs_a_way_to_the_end() {
     assert_eq!(refusals(&elsewhere), ["no way to the end from `a`, `b`"]);
 }
 
-/// R-FWK-9, R-FWK-3: a join that waits for what only runs after it is refused; one that is entered otherwise is not.
+/// R-FWK-9: a join that waits for what only runs after it is refused; one that is entered otherwise is not.
 #[test]
 fn a_join_that_can_never_fill_is_refused() {
     let mut builder = wired(&["a", "b", "c"], &["> a", "c b", "b .", "a ."]);
@@ -224,7 +226,25 @@ fn all_problems_are_listed_at_once() {
     builder.breakpoint("plann");
     builder.complain("the retry policy of `plan` has no attempts");
     let error = builder.compile().map(drop).expect_err("refused");
-    insta::assert_snapshot!(error, @"");
+    insta::assert_snapshot!(error, @r#"
+    error[SS-001]: graph `g` cannot be compiled
+      - the retry policy of `plan` has no attempts
+      - node `act` is added twice (rename one of them)
+      - node name `__x` is reserved (names do not start with `__`)
+      - node name `a|b` contains `|` or `:` (both separate names in paths)
+      - node `idle` has no action (define what it does, or remove it)
+      - the input schema has field `question`, which the state lacks (the fields are `a`, `b`)
+      - the output schema has field `bb`, which the state lacks (the fields are `a`, `b`)
+      - node `idle` writes unknown field `nope` (the fields are `a`, `b`)
+      - edge `plan` -> `atc`: no node `atc` (did you mean `act`?)
+      - edge `ghost` -> `a|b`: no node `ghost`
+      - edge `act` -> `nowhere at all`: no node `nowhere at all`
+      - edge `__end__` -> `idle`: nothing leads out of the end
+      - edge `idle` -> `__start__`: nothing leads to the start
+      - breakpoint at unknown node `plann` (did you mean `plan`?)
+      - node `lost` cannot be reached (add an edge or a route to it, declare it as a `goto` target, or remove it)
+      - node `deaf` has no way out (add `edge("deaf", END)`, or declare where its commands lead)
+    "#);
 }
 
 /// R-GRA-54: a field of the input or output that the state lacks is refused, and so is a private one.
@@ -308,7 +328,7 @@ fn a_drawing_shows_every_edge() {
     assert_eq!(drawing.edges.iter().filter(|edge| matches!(edge.kind, EdgeKind::Join { .. })).count(), 2);
 }
 
-/// R-FWK-9: compile costs what the graph is large, not its square: a chain, and a ladder full of joins in one cycle.
+/// Compile costs what the graph is large, not its square: a chain, and a ladder full of joins in one cycle.
 #[test]
 fn large_graphs_compile_in_proportion_to_their_size() {
     const LENGTH: u32 = 3_000;

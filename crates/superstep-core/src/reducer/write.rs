@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{
-    Add, AddMessages, Append, Capped, DeepMerge, FieldValue, Items, KeepLast, KeyOf, MapEdits, Max, Merge, MergeBy, Min, Reducer,
-    Replace, SetUnion,
+    Add, AddMessages, Append, Capped, DeepMerge, FieldValue, Items, KeepLast, KeyOf, MapEdits, Max, Merge, MergeBy,
+    Min, Reducer, Replace, SetUnion,
 };
 use crate::datum::Datum;
 use crate::message::{MessageEdits, Messages};
 use crate::update::{How, Overwrite};
+
+// The implementations are not recommended: the note says in one line what a list of them says in twenty.
 
 /// A value that can be written to a field of type `T` with reducer `R`.
 #[diagnostic::on_unimplemented(
@@ -24,6 +26,7 @@ pub trait IntoWrite<T, R> {
     fn into_write(self) -> (How, Datum);
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: FieldValue, R: Reducer<T>> IntoWrite<T, R> for Overwrite<T> {
     fn into_write(self) -> (How, Datum) {
         (How::Overwrite, Datum::live(self.0))
@@ -40,30 +43,35 @@ impl<T: FieldValue> IntoWrite<T, Replace> for T {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: FieldValue> IntoWrite<Option<T>, Replace> for T {
     fn into_write(self) -> (How, Datum) {
         input(Some(self))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl IntoWrite<String, Replace> for &str {
     fn into_write(self) -> (How, Datum) {
         input(self.to_owned())
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl IntoWrite<Option<String>, Replace> for &str {
     fn into_write(self) -> (How, Datum) {
         input(Some(self.to_owned()))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl IntoWrite<String, Add> for String {
     fn into_write(self) -> (How, Datum) {
         input(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl IntoWrite<String, Add> for &str {
     fn into_write(self) -> (How, Datum) {
         input(self.to_owned())
@@ -72,9 +80,11 @@ impl IntoWrite<String, Add> for &str {
 
 macro_rules! numbers {
     ($($number:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl IntoWrite<$number, Add> for $number {
             fn into_write(self) -> (How, Datum) { input(self) }
         }
+        #[diagnostic::do_not_recommend]
         impl IntoWrite<Option<$number>, Add> for $number {
             fn into_write(self) -> (How, Datum) { input(self) }
         }
@@ -82,12 +92,14 @@ macro_rules! numbers {
 }
 numbers!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64);
 
+#[diagnostic::do_not_recommend]
 impl<T: FieldValue + PartialOrd> IntoWrite<T, Max> for T {
     fn into_write(self) -> (How, Datum) {
         input(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: FieldValue + PartialOrd> IntoWrite<T, Min> for T {
     fn into_write(self) -> (How, Datum) {
         input(self)
@@ -96,18 +108,23 @@ impl<T: FieldValue + PartialOrd> IntoWrite<T, Min> for T {
 
 macro_rules! lists {
     ($([$($generics:tt)*] $reducer:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<E: FieldValue, $($generics)*> IntoWrite<Vec<E>, $reducer> for E {
             fn into_write(self) -> (How, Datum) { input(Items(vec![self])) }
         }
+        #[diagnostic::do_not_recommend]
         impl<E: FieldValue, $($generics)*> IntoWrite<Vec<E>, $reducer> for Vec<E> {
             fn into_write(self) -> (How, Datum) { input(Items(self)) }
         }
+        #[diagnostic::do_not_recommend]
         impl<E: FieldValue, const COUNT: usize, $($generics)*> IntoWrite<Vec<E>, $reducer> for [E; COUNT] {
             fn into_write(self) -> (How, Datum) { input(Items(Vec::from(self))) }
         }
+        #[diagnostic::do_not_recommend]
         impl<E: FieldValue, $($generics)*> IntoWrite<Vec<E>, $reducer> for Option<E> {
             fn into_write(self) -> (How, Datum) { input(Items(Vec::from_iter(self))) }
         }
+        #[diagnostic::do_not_recommend]
         impl<$($generics)*> IntoWrite<Vec<String>, $reducer> for &str {
             fn into_write(self) -> (How, Datum) { input(Items(vec![self.to_owned()])) }
         }
@@ -121,30 +138,35 @@ lists! {
     [] SetUnion;
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: FieldValue, K: KeyOf<E>> IntoWrite<Vec<E>, MergeBy<K>> for E {
     fn into_write(self) -> (How, Datum) {
         input(Items(vec![self]))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: FieldValue, K: KeyOf<E>> IntoWrite<Vec<E>, MergeBy<K>> for Vec<E> {
     fn into_write(self) -> (How, Datum) {
         input(Items(self))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: FieldValue + Ord> IntoWrite<std::collections::BTreeSet<E>, SetUnion> for E {
     fn into_write(self) -> (How, Datum) {
         input(Items(vec![self]))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: FieldValue + Ord> IntoWrite<std::collections::BTreeSet<E>, SetUnion> for Vec<E> {
     fn into_write(self) -> (How, Datum) {
         input(Items(self))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<K: FieldValue + Ord, V: FieldValue, I: Into<MapEdits<K, V>>> IntoWrite<BTreeMap<K, V>, Merge> for I
 where
     MapEdits<K, V>: FieldValue,
@@ -154,18 +176,21 @@ where
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<I: Into<MapEdits<String, Value>>> IntoWrite<BTreeMap<String, Value>, DeepMerge> for I {
     fn into_write(self) -> (How, Datum) {
         input(self.into())
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl IntoWrite<Value, DeepMerge> for Value {
     fn into_write(self) -> (How, Datum) {
         input(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<I: Into<MessageEdits>> IntoWrite<Messages, AddMessages> for I {
     fn into_write(self) -> (How, Datum) {
         input(self.into())

@@ -172,12 +172,14 @@ impl FieldBuilder {
     }
 
     fn build(self, index: usize, types: TypeChecks, conflict: Conflict) -> (Field, Arc<RecordField>) {
+        // Somebody who names `replace` wants the last of several writes; without a reducer they are a conflict.
+        let is_named = self.rule.is_some();
         let rule = self.rule.unwrap_or(match self.kind {
             FieldType::Messages => Rule::Messages,
             _ => Rule::Named(JsonReducer::Replace),
         });
         let reducer = match &rule {
-            Rule::Named(JsonReducer::Replace) => None,
+            Rule::Named(JsonReducer::Replace) if !is_named => None,
             Rule::Named(reducer) => Some(reducer.name()),
             Rule::Custom(_) => Some("custom".to_owned()),
             Rule::Messages => Some("add_messages".to_owned()),

@@ -74,7 +74,7 @@ fn a_field_needs_only_a_name() {
     }
 }
 
-/// R-GRA-3: the seed's example in the map form.
+/// R-GRA-11: the example of R-GRA-3 in the map form.
 #[test]
 fn the_seeds_example_is_a_map() {
     let schema = build(json!({
@@ -403,7 +403,7 @@ fn everything_wrong_with_an_update_is_listed_at_once() {
     assert!(found.len() == 6 && found[5].pointer.starts_with("/talk"), "{found:?}");
 }
 
-/// R-GRA-3, R-GRA-11: the same map in JSON and in TOML is the same schema.
+/// R-GRA-11: the same map in JSON and in TOML is the same schema.
 #[test]
 fn json_and_toml_give_the_same_schema() {
     let json = build(json!({
@@ -432,7 +432,7 @@ fn json_and_toml_give_the_same_schema() {
     assert_eq!(error.code(), Code::InvalidGraph);
 }
 
-/// R-GRA-7, R-GRA-50: a state from outside is held to the types; every field that does not read is listed.
+/// D6: a state from outside is held to the types; every field that does not read is listed.
 #[test]
 fn a_state_that_does_not_read_is_refused_whole() {
     let schema = build(json!({ "count": { "type": "integer" }, "talk": { "type": "messages" } }));

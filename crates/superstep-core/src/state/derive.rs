@@ -117,6 +117,24 @@ impl<T> AlwaysThere<T> for &Probe<T> {
     }
 }
 
+/// A type that has a value for new threads.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no default value",
+    label = "a new thread needs a value here",
+    note = "derive `Default` on it, make the field an `Option`, or write `#[state(default = ..)]`"
+)]
+pub trait Initial {
+    /// It.
+    fn initial() -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Default> Initial for T {
+    fn initial() -> Self {
+        Self::default()
+    }
+}
+
 /// A field that is saved, folded by `R`.
 pub fn saved<S, T, R>(declared: Declared, access: Access<S, T>, shape: Shape<T>) -> Field
 where

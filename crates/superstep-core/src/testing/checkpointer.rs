@@ -1,15 +1,11 @@
 //! The promises every checkpointer keeps, as tests.
 //!
-//! One line in an implementation's tests runs them all, each as a test of its own:
+//! One line in the tests of an implementation makes each of them a test of its own:
+//! `mod conformance { superstep_core::checkpointer_conformance!(Memory::new); }`. A store that needs a runtime says how
+//! a future is driven: `checkpointer_conformance!(open, |future| RUNTIME.block_on(future))`. `open` gives an empty
+//! store each time and is called inside that runtime.
 //!
-//! ```
-//! # mod superstep { #[derive(Default)] pub struct Memory; }
-//! // mod conformance { superstep_core::checkpointer_conformance!(superstep::Memory::new); }
-//! ```
-//!
-//! A store that needs a runtime says how a future is driven: `checkpointer_conformance!(open, |future|
-//! RUNTIME.block_on(future))`. `open` gives an empty store each time; it is called inside that runtime. A check writes
-//! as the engine would: states are folded by a schema, commits carry the changes and the state after them.
+//! A check writes as the engine would: states are folded by a schema, commits carry the changes and the state after.
 
 use crate::port::{BoxFuture, SharedCheckpointer};
 

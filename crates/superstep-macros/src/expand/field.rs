@@ -45,7 +45,10 @@ fn initial(state: &Ident, spec: &FieldSpec, index: usize) -> (TokenStream, Token
     let ty = &spec.ty;
     let Some(default) = &spec.options.default else {
         let at = here(ty.span());
-        return (quote_spanned!(at=> <#ty as ::core::default::Default>::default), TokenStream::new());
+        return (
+            quote_spanned!(at=> <#ty as ::superstep::__private::state::derive::Initial>::initial),
+            TokenStream::new(),
+        );
     };
     let name = format_ident!("__initial_{index}_{}", spec.ident.unraw());
     let default = name_self(state, quote!(#default));

@@ -48,6 +48,15 @@ pub(super) fn impls(spec: &StateSpec, fields: &[Expanded<'_>]) -> TokenStream {
         }
 
         #[automatically_derived]
+        impl ::superstep::__private::IntoOutput<#ident> for #update {
+            fn into_output(
+                self,
+            ) -> ::core::result::Result<::superstep::__private::command::Output, ::superstep::__private::NodeError> {
+                ::superstep::__private::update_output(self)
+            }
+        }
+
+        #[automatically_derived]
         impl ::superstep::__private::state::IntoDraft for #update {
             fn into_draft(self) -> ::superstep::__private::state::Draft {
                 ::superstep::__private::state::Draft::Typed(self.0)

@@ -7,3 +7,137 @@ fn problems(input: &str) -> Vec<String> {
     let error = StateSpec::read(&input).err();
     error.into_iter().flatten().map(|error| error.to_string()).collect()
 }
+
+fn check(field: &str, expected: &[&str]) {
+    assert_eq!(problems(&format!("struct Chat {{ {field} }}")), expected, "{field}");
+}
+
+fn begins(field: &str, expected: &str) {
+    let found = problems(&format!("struct Chat {{ {field} }}"));
+    assert!(found.len() == 1 && found[0].starts_with(expected), "{field}: {found:?}");
+}
+
+#[test]
+fn every_attribute_that_is_documented_reads() {
+    let reducers = [
+        "append",
+        "add",
+        "merge",
+        "deep_merge",
+        "max",
+        "min",
+        "set_union",
+        "messages",
+        "replace",
+        "keep_last = 10",
+        "keep_last = LIMIT",
+        "capped = 3",
+        "merge_by = id",
+        "with = fold",
+        "with = my::fold, input = BTreeMap<String, u8>",
+    ];
+    for reducer in reducers {
+        check(&format!("#[reduce({reducer})] a: T"), &[]);
+    }
+    let options = [
+        "set_once",
+        "private",
+        "untracked",
+        "ephemeral",
+        "topic",
+        "required",
+        "last_wins",
+        "default = f(1, 2)",
+        "one_of(\"a\", 1, -1, 1.5, true)",
+        "min = 0",
+        "max = -1.5",
+        "min = 0, max = 5",
+        "rename = \"x\"",
+        "private, set_once,",
+    ];
+    for option in options {
+        check(&format!("#[state({option})] a: T"), &[]);
+    }
+    assert!(problems("#[state(version = 2, name = \"c\", rename_all = \"camelCase\")] struct C {}").is_empty());
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_nearest_one() {
+    begins("#[reduce(apend)] a: T", "unknown reducer `apend`; did you mean `append`? known: `append`, `add`, ");
+    begins("#[reduce(add_messages)] a: T", "unknown reducer `add_messages`; did you mean `messages`? known: ");
+    begins("#[reduce(blend)] a: T", "unknown reducer `blend`; ");
+    begins("#[state(ephemral)] a: T", "unknown option `ephemral`; did you mean `ephemeral`? known: `set_once`, ");
+    check("#[reduce(one_of)] a: T", &["`one_of` is not a reducer: write `#[state(one_of)]`"]);
+    check("#[state(reduce = append)] a: T", &["`reduce` is no option of a field: write `#[reduce(..)]`"]);
+    let found = problems("#[state(versoin = 2, rename_all = \"camel\")] struct C {}");
+    assert_eq!(found[0], "unknown option `versoin`; did you mean `version`? known: `version`, `name`, `rename_all`");
+    assert!(found[1].starts_with("unknown case `camel`; did you mean `camelCase`?"), "{found:?}");
+}
+
+#[test]
+fn a_value_of_the_wrong_form_is_answered_with_the_right_one() {
+    check("#[reduce(append = 3)] a: T", &["`append` takes no value"]);
+    check("#[reduce(keep_last)] a: T", &["`keep_last` needs a value: write `keep_last = 10`"]);
+    check("#[reduce(keep_last = \"10\")] a: T", &["write `keep_last = 10`"]);
+    check("#[reduce(merge_by = a.b)] a: T", &["write `merge_by = id`"]);
+    check("#[reduce(with = 3)] a: T", &["write `with = my_fold`"]);
+    check("#[state(private = true)] a: T", &["`private` takes no value"]);
+    check("#[state(min = \"0\")] a: T", &["write `min = 0`"]);
+    check("#[state(one_of = 3)] a: T", &["`one_of` needs values: write `one_of(\"a\", \"b\")`"]);
+    check("#[state(one_of())] a: T", &["`one_of` needs at least one value"]);
+    check("#[state(one_of(f()))] a: T", &["a value of `one_of` is a text, number, `true` or `false`"]);
+    check("#[state()] a: T", &["`#[state(..)]` says nothing: fill it or leave it out"]);
+    assert_eq!(problems("#[state(version = 0)] struct C {}"), ["write `version = 2`"]);
+    assert_eq!(problems("#[state(private)] struct C {}"), ["`private` belongs on a field"]);
+    assert_eq!(problems("#[reduce(add)] struct C {}"), ["`#[reduce(..)]` belongs on a field"]);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    for (one, other) in
+        [("set_once", "topic"), ("untracked", "min = 1"), ("topic", "ephemeral"), ("last_wins", "topic")]
+    {
+        let name = other.split(' ').next().unwrap_or(other);
+        begins(&format!("#[state({one}, {other})] a: T"), &format!("`{one}` and `{name}` do not go together: "));
+    }
+    for option in ["set_once", "untracked", "topic", "last_wins"] {
+        let expected = format!("`{option}` and `reduce` do not go together: ");
+        begins(&format!("#[state({option})] #[reduce(append)] a: T"), &expected);
+    }
+    check("#[state(last_wins)] #[reduce(replace)] a: T", &[]);
+    check("#[reduce(append)] #[reduce(add)] a: T", &["a field has one reducer, and this one has `append` already"]);
+    check("#[state(private, private)] a: T", &["`private` is given twice"]);
+    check("#[state(min = 2, max = 1)] a: T", &["no value is both at least 2 and at most 1"]);
+    let belongs = "`input` belongs to `with`: `#[reduce(with = my_fold, input = Type)]`";
+    check("#[reduce(input = u8)] a: T", &[belongs]);
+    check("#[reduce(append, input = u8)] a: T", &[belongs]);
+}
+
+#[test]
+fn names_are_checked_and_all_problems_are_listed() {
+    let expected = [
+        "unknown option `x`; known: `set_once`, `private`, `untracked`, `ephemeral`, `topic`, `required`, `last_wins`, \
+         `default`, `one_of`, `min`, `max`, `rename`",
+        "`max` takes no value",
+        "field name `__a` is reserved: names do not start with `__`",
+        "field name `b` is taken by `b`",
+        "a field needs a name",
+    ];
+    check(
+        "#[state(x)] __a: T, b: T, #[state(rename = \"b\")] #[reduce(max = 1)] c: T, #[state(rename = \"\")] d: T",
+        &expected,
+    );
+    let twice = problems("#[state(rename_all = \"camelCase\")] struct C { a_b: T, aB: T }");
+    assert_eq!(twice, ["field name `aB` is taken by `a_b`"]);
+}
+
+#[test]
+fn only_plain_structs_are_states() {
+    let refused = "a state is a struct with named fields, and `C` is ";
+    for (input, what) in [("enum C {}", "an enum"), ("struct C(T);", "a tuple struct"), ("struct C;", "a unit struct")]
+    {
+        assert_eq!(problems(input), [format!("{refused}{what}")]);
+    }
+    let generic = "a state cannot have type or lifetime parameters: its schema is one for all threads";
+    assert_eq!(problems("struct C<'a, T> { a: &'a T }"), [generic]);
+}

@@ -10,7 +10,9 @@ fn writing(fields: &[&str]) -> NodeOptions {
 /// Pairs `left right field` that compile warns of, in a graph whose nodes all write `x`.
 fn warned(field: Value, names: &[&str], build: impl FnOnce(&mut Builder)) -> Vec<String> {
     let mut builder = Builder::new("g", schema(json!({ "x": field })));
-    names.iter().for_each(|name| drop(builder.node(name, true, writing(&["x"]))));
+    for name in names {
+        builder.node(name, true, writing(&["x"]));
+    }
     build(&mut builder);
     let topology = builder.compile().expect("compiled");
     let named = |warning: String| warning.split('`').skip(1).step_by(2).take(3).collect::<Vec<_>>().join(" ");

@@ -170,3 +170,93 @@ pub async fn many_fields_come_back_when_one_changes_at_a_time(store: SharedCheck
     }
     assert_eq!(writer.stored(At::Latest).await, writer.values());
 }
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checkpointer_growth {
+    ($open:expr, $drive:expr) => {
+        mod growth {
+            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            use super::*;
+            use $crate::testing::checkpointer::{check, growth as checks};
+
+            /// R-FWK-42: values that are set come back.
+            #[test]
+            fn values_that_are_set_come_back() {
+                check($open, $drive, checks::values_that_are_set_come_back);
+            }
+
+            /// R-FWK-42: lists that only grew are stored as the growth and come back whole.
+            #[test]
+            fn items_that_are_appended_come_back() {
+                check($open, $drive, checks::items_that_are_appended_come_back);
+            }
+
+            /// R-FWK-42: edits inside lists come back.
+            #[test]
+            fn items_that_are_spliced_come_back() {
+                check($open, $drive, checks::items_that_are_spliced_come_back);
+            }
+
+            /// R-FWK-42: keys that are set and removed come back so.
+            #[test]
+            fn keys_that_are_merged_and_removed_come_back() {
+                check($open, $drive, checks::keys_that_are_merged_and_removed_come_back);
+            }
+
+            /// R-FWK-42: messages that are added, replaced and removed come back so.
+            #[test]
+            fn messages_that_are_edited_come_back() {
+                check($open, $drive, checks::messages_that_are_edited_come_back);
+            }
+
+            /// R-FWK-42: a list that is replaced after it grew, and then grows again, comes back.
+            #[test]
+            fn a_set_after_growth_begins_anew() {
+                check($open, $drive, checks::a_set_after_growth_begins_anew);
+            }
+
+            /// R-FWK-42: fields that did not change keep their values, and a step without changes keeps all.
+            #[test]
+            fn fields_that_did_not_change_keep_their_values() {
+                check($open, $drive, checks::fields_that_did_not_change_keep_their_values);
+            }
+
+            /// R-FWK-42: a history of mixed changes reads as plain folding at every checkpoint.
+            #[test]
+            fn a_history_of_mixed_changes_reads_as_folded() {
+                check($open, $drive, checks::a_history_of_mixed_changes_reads_as_folded);
+            }
+
+            /// R-FWK-33: the changes of each field begin with a whole value.
+            #[test]
+            fn the_changes_of_a_field_begin_with_a_whole_value() {
+                check($open, $drive, checks::the_changes_of_a_field_begin_with_a_whole_value);
+            }
+
+            /// R-FWK-47: a field that the schema got later is stored whole when it first changes.
+            #[test]
+            fn a_field_that_comes_later_is_stored_whole() {
+                check($open, $drive, checks::a_field_that_comes_later_is_stored_whole);
+            }
+
+            /// R-FWK-42: loading after a thousand steps that each add one item reads at most twice the items.
+            #[test]
+            fn a_thousand_appends_load_at_most_twice_the_items() {
+                check($open, $drive, checks::a_thousand_appends_load_at_most_twice_the_items);
+            }
+
+            /// R-FWK-42: a short list that is edited a thousand times does not need a thousand changes to be read.
+            #[test]
+            fn a_short_list_edited_a_thousand_times_loads_few_changes() {
+                check($open, $drive, checks::a_short_list_edited_a_thousand_times_loads_few_changes);
+            }
+
+            /// R-FWK-42: of many fields each step changes one, and every checkpoint has all.
+            #[test]
+            fn many_fields_come_back_when_one_changes_at_a_time() {
+                check($open, $drive, checks::many_fields_come_back_when_one_changes_at_a_time);
+            }
+        }
+    };
+}

@@ -175,3 +175,93 @@ pub async fn the_state_of_a_commit_is_not_kept(store: SharedCheckpointer) {
         assert!(std::sync::Arc::get_mut(&mut writer.state).is_some(), "step {index}");
     }
 }
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checkpointer_lineage {
+    ($open:expr, $drive:expr) => {
+        mod lineage {
+            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            use super::*;
+            use $crate::testing::checkpointer::{check, lineage as checks};
+
+            /// R-FWK-34: each checkpoint names the one it follows, the first none.
+            #[test]
+            fn each_checkpoint_names_its_parent() {
+                check($open, $drive, checks::each_checkpoint_names_its_parent);
+            }
+
+            /// R-FWK-33: the newest is the last one saved, also when ids fall.
+            #[test]
+            fn the_newest_is_the_last_saved_when_ids_fall() {
+                check($open, $drive, checks::the_newest_is_the_last_saved_when_ids_fall);
+            }
+
+            /// R-FWK-33: the newest is the last one saved, also when clocks go back.
+            #[test]
+            fn the_newest_is_the_last_saved_when_clocks_go_back() {
+                check($open, $drive, checks::the_newest_is_the_last_saved_when_clocks_go_back);
+            }
+
+            /// R-FWK-34: a fork builds on the values of its parent and is the newest.
+            #[test]
+            fn a_fork_builds_on_its_parent() {
+                check($open, $drive, checks::a_fork_builds_on_its_parent);
+            }
+
+            /// R-FWK-34: a fork leaves the branch it left as it was.
+            #[test]
+            fn a_fork_leaves_the_other_branch_as_it_was() {
+                check($open, $drive, checks::a_fork_leaves_the_other_branch_as_it_was);
+            }
+
+            /// R-FWK-34: two forks of one checkpoint, written in turns, stay apart.
+            #[test]
+            fn two_forks_of_one_checkpoint_stay_apart() {
+                check($open, $drive, checks::two_forks_of_one_checkpoint_stay_apart);
+            }
+
+            /// R-FWK-34: the branch that was left can be gone on with, and is the newest again.
+            #[test]
+            fn an_older_branch_can_be_gone_on_with() {
+                check($open, $drive, checks::an_older_branch_can_be_gone_on_with);
+            }
+
+            /// R-FWK-34: a fork of a fork builds on it.
+            #[test]
+            fn a_fork_of_a_fork_builds_on_it() {
+                check($open, $drive, checks::a_fork_of_a_fork_builds_on_it);
+            }
+
+            /// R-FWK-33: a parent that nobody saved is refused.
+            #[test]
+            fn an_unknown_parent_is_refused() {
+                check($open, $drive, checks::an_unknown_parent_is_refused);
+            }
+
+            /// R-FWK-33: a parent of another thread or graph is refused.
+            #[test]
+            fn a_parent_from_elsewhere_is_refused() {
+                check($open, $drive, checks::a_parent_from_elsewhere_is_refused);
+            }
+
+            /// R-FWK-34: a checkpoint without a parent begins anew, also on a thread that has some.
+            #[test]
+            fn a_checkpoint_without_a_parent_begins_anew() {
+                check($open, $drive, checks::a_checkpoint_without_a_parent_begins_anew);
+            }
+
+            /// R-FWK-34: a stored checkpoint never changes when later steps go on.
+            #[test]
+            fn a_stored_checkpoint_never_changes() {
+                check($open, $drive, checks::a_stored_checkpoint_never_changes);
+            }
+
+            /// R-FWK-42: the state a commit carries is not kept: the next superstep changes it in place.
+            #[test]
+            fn the_state_of_a_commit_is_not_kept() {
+                check($open, $drive, checks::the_state_of_a_commit_is_not_kept);
+            }
+        }
+    };
+}

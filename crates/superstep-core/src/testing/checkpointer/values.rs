@@ -96,3 +96,75 @@ pub async fn messages_come_back(store: SharedCheckpointer) {
         assert_eq!(writer.stored(At::Latest).await, writer.values(), "{thread}");
     }
 }
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checkpointer_values {
+    ($open:expr, $drive:expr) => {
+        mod values {
+            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            use super::*;
+            use $crate::testing::checkpointer::{check, values as checks};
+
+            /// R-FWK-50: values of every JSON kind come back.
+            #[test]
+            fn values_of_every_kind_come_back() {
+                check($open, $drive, checks::values_of_every_kind_come_back);
+            }
+
+            /// R-FWK-50: whole numbers of 64 bits come back exactly.
+            #[test]
+            fn whole_numbers_of_64_bits_come_back_exactly() {
+                check($open, $drive, checks::whole_numbers_of_64_bits_come_back_exactly);
+            }
+
+            /// R-FWK-50: numbers with a fraction come back exactly, and a whole one stays one with a fraction.
+            #[test]
+            fn numbers_with_a_fraction_come_back_exactly() {
+                check($open, $drive, checks::numbers_with_a_fraction_come_back_exactly);
+            }
+
+            /// R-FWK-50: text outside ASCII and with control characters comes back.
+            #[test]
+            fn text_outside_ascii_comes_back() {
+                check($open, $drive, checks::text_outside_ascii_comes_back);
+            }
+
+            /// R-FWK-50: empty values come back empty, and are not taken for absent ones.
+            #[test]
+            fn empty_values_come_back_empty() {
+                check($open, $drive, checks::empty_values_come_back_empty);
+            }
+
+            /// R-FWK-50: nested values come back whole.
+            #[test]
+            fn nested_values_come_back() {
+                check($open, $drive, checks::nested_values_come_back);
+            }
+
+            /// R-FWK-50: dates and what looks like another kind of value come back as the text they are.
+            #[test]
+            fn text_that_looks_like_something_else_stays_text() {
+                check($open, $drive, checks::text_that_looks_like_something_else_stays_text);
+            }
+
+            /// R-FWK-33: a value of five megabytes comes back.
+            #[test]
+            fn a_value_of_five_megabytes_comes_back() {
+                check($open, $drive, checks::a_value_of_five_megabytes_comes_back);
+            }
+
+            /// R-FWK-33: a list of many items, each of its own size, comes back.
+            #[test]
+            fn a_list_of_many_items_comes_back() {
+                check($open, $drive, checks::a_list_of_many_items_comes_back);
+            }
+
+            /// R-FWK-50: messages of every kind of content come back.
+            #[test]
+            fn messages_come_back() {
+                check($open, $drive, checks::messages_come_back);
+            }
+        }
+    };
+}

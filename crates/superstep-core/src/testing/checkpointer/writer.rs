@@ -130,10 +130,16 @@ impl Writer {
     /// Begins a thread with a schema.
     pub(super) async fn with(store: &SharedCheckpointer, thread: &str, schema: Arc<Schema>) -> Self {
         let lease = store.acquire(&thread.into(), run(1)).await.expect("a free thread can be taken");
+        let state = schema.initial_state();
+        Self::on(store, lease, schema, state)
+    }
+
+    /// Begins with a lease that was taken already.
+    pub(super) fn on(store: &SharedCheckpointer, lease: Lease, schema: Arc<Schema>, state: Arc<AnyState>) -> Self {
         Self {
             store: store.clone(),
             lease,
-            state: schema.initial_state(),
+            state,
             schema,
             namespace: Namespace::root(),
             head: None,

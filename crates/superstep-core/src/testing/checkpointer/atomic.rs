@@ -1,0 +1,228 @@
+//! A commit is taken whole, once, or not at all.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::writer::{Writer, id, known};
+use crate::checkpoint::Entry;
+use crate::datum::Datum;
+use crate::port::{At, Commit, HistoryQuery, SharedCheckpointer, ThreadStatus};
+
+async fn begin(store: &SharedCheckpointer) -> Writer {
+    let mut writer = Writer::open(store, "thread").await;
+    writer.step(json!({ "log": ["a"] })).await;
+    writer.stand(ThreadStatus::Interrupted).await;
+    writer
+}
+
+/// Everything the store says of a thread.
+async fn everything(writer: &Writer) -> Value {
+    let listed = writer.history(&HistoryQuery::default()).await;
+    let rows: Vec<Value> = listed
+        .iter()
+        .map(|loaded| {
+            let values = super::writer::read(&writer.schema, loaded);
+            json!([*loaded.checkpoint, values, loaded.pending])
+        })
+        .collect();
+    let status = writer.store.status(writer.thread()).await.expect("asking works");
+    let namespaces = writer.store.namespaces(writer.thread()).await.expect("asking works");
+    json!([rows, status, namespaces])
+}
+
+async fn is_refused_and_changes_nothing(writer: &Writer, commit: &Commit) {
+    let before = everything(writer).await;
+    writer.store.commit(commit).await.expect_err("one part of it is bad");
+    assert_eq!(everything(writer).await, before);
+}
+
+/// R-FWK-33: a checkpoint with an entry for an unknown one is not saved.
+pub async fn a_checkpoint_with_a_bad_entry_is_not_saved(store: SharedCheckpointer) {
+    let mut writer = begin(&store).await;
+    let mut commit = writer.clone().draft(json!({ "log": ["b"] }));
+    commit.status = Some(ThreadStatus::Busy);
+    commit.pending = vec![known(id(2), 1, Entry::Skipped), known(id(9), 1, Entry::Skipped)];
+    is_refused_and_changes_nothing(&writer, &commit).await;
+    writer.step(json!({ "log": ["c"] })).await;
+    assert_eq!(writer.stored(At::Latest).await["log"], json!(["a", "c"]));
+}
+
+/// R-FWK-33: an entry that comes with a checkpoint of an unknown parent is not saved.
+pub async fn an_entry_with_a_bad_checkpoint_is_not_saved(store: SharedCheckpointer) {
+    let writer = begin(&store).await;
+    let mut lost = Writer { head: Some(id(77)), ..writer.clone() };
+    let mut commit = lost.draft(json!({ "log": ["b"] }));
+    commit.status = Some(ThreadStatus::Error);
+    commit.pending = vec![known(id(1), 1, Entry::Skipped)];
+    is_refused_and_changes_nothing(&writer, &commit).await;
+}
+
+/// R-FWK-33: of several entries with a bad one among them none is saved.
+pub async fn entries_with_a_bad_one_among_them_are_not_saved(store: SharedCheckpointer) {
+    let writer = begin(&store).await;
+    let entries = [1, 9, 1].map(|number| known(id(number), 1, Entry::Skipped)).to_vec();
+    let commit = writer.note(entries, Some(ThreadStatus::Error));
+    is_refused_and_changes_nothing(&writer, &commit).await;
+}
+
+/// R-FWK-33: a commit of an old lease leaves nothing behind.
+pub async fn a_commit_of_an_old_lease_leaves_nothing(store: SharedCheckpointer) {
+    let writer = begin(&store).await;
+    let mut commit = writer.clone().draft(json!({ "log": ["b"] }));
+    commit.lease.fence -= 1;
+    commit.pending = vec![known(id(1), 1, Entry::Skipped)];
+    is_refused_and_changes_nothing(&writer, &commit).await;
+}
+
+/// R-FWK-33: a first commit that is refused leaves no thread and no namespace.
+pub async fn a_first_commit_that_is_refused_leaves_no_thread(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let mut commit = writer.draft(json!({ "count": 1 }));
+    commit.pending = vec![known(id(9), 1, Entry::Skipped)];
+    store.commit(&commit).await.expect_err("the entry is bad");
+    assert!(writer.find(At::Latest).await.expect("loading works").is_none());
+    assert_eq!(store.status(writer.thread()).await.expect("asking works"), None);
+    assert!(store.namespaces(writer.thread()).await.expect("asking works").is_empty());
+}
+
+/// R-FWK-45: a commit that is sent again changes nothing.
+pub async fn a_commit_that_is_sent_again_changes_nothing(store: SharedCheckpointer) {
+    let mut writer = begin(&store).await;
+    let mut commit = writer.draft(json!({ "log": ["b"], "title": "t" }));
+    commit.pending = vec![known(id(2), 1, Entry::Skipped)];
+    store.commit(&commit).await.expect("a good commit is taken");
+    let before = everything(&writer).await;
+    for _ in 0..3 {
+        store.commit(&commit).await.expect("the same commit is taken again");
+        assert_eq!(everything(&writer).await, before);
+    }
+}
+
+/// R-FWK-45: a commit that is made again from equal parts changes nothing.
+pub async fn an_equal_commit_changes_nothing(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    // Far enough that the store has put whole values in place of changes at some of the steps.
+    for index in 0..70 {
+        let mut again = writer.clone();
+        writer.step(json!({ "log": [index], "recent": [index] })).await;
+        let equal = again.draft(json!({ "log": [index], "recent": [index] }));
+        store.commit(&equal).await.expect("an equal commit is taken");
+    }
+    assert_eq!(writer.listed(&HistoryQuery::default()).await.len(), 70);
+    assert_eq!(writer.stored(At::Latest).await, writer.values());
+}
+
+/// R-FWK-33: a commit that is sent again after others does not become the newest.
+pub async fn an_old_commit_sent_again_is_not_the_newest(store: SharedCheckpointer) {
+    let mut writer = begin(&store).await;
+    let mut commit = writer.draft(json!({ "log": ["b"] }));
+    commit.status = Some(ThreadStatus::Busy);
+    store.commit(&commit).await.expect("a good commit is taken");
+    (writer.head, writer.next) = (Some(id(2)), 3);
+    writer.step(json!({ "log": ["c"] })).await;
+    writer.stand(ThreadStatus::Idle).await;
+    let before = everything(&writer).await;
+    store.commit(&commit).await.expect("the same commit is taken again");
+    assert_eq!(everything(&writer).await, before);
+}
+
+/// R-FWK-33: another record under an id that is taken is refused.
+pub async fn another_record_under_the_same_id_is_refused(store: SharedCheckpointer) {
+    let writer = begin(&store).await;
+    let mut other = Writer { head: None, next: 1, step: 0, state: writer.schema.initial_state(), ..writer.clone() };
+    let mut commit = other.draft(json!({ "log": ["a"] }));
+    commit.checkpoint = Some(Arc::new(crate::checkpoint::Checkpoint { graph: "other".into(), ..other.checkpoint() }));
+    is_refused_and_changes_nothing(&writer, &commit).await;
+}
+
+/// R-FWK-33: other values under an id that is taken are refused.
+pub async fn other_values_under_the_same_id_are_refused(store: SharedCheckpointer) {
+    let mut writer = begin(&store).await;
+    let mut again = writer.clone();
+    let mut fewer = writer.clone();
+    writer.step(json!({ "log": ["b"] })).await;
+    let changed = again.draft(json!({ "log": ["other"] }));
+    is_refused_and_changes_nothing(&writer, &changed).await;
+    let mut same = fewer.draft(json!({ "log": ["b"] }));
+    same.changes.clear();
+    is_refused_and_changes_nothing(&writer, &same).await;
+    same.changes.push(crate::checkpoint::FieldChange {
+        field: "title".into(),
+        change: crate::change::Change::Set,
+        part: Datum::json(json!("b")),
+    });
+    is_refused_and_changes_nothing(&writer, &same).await;
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checkpointer_atomic {
+    ($open:expr, $drive:expr) => {
+        mod atomic {
+            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            use super::*;
+            use $crate::testing::checkpointer::{check, atomic as checks};
+
+            /// R-FWK-33: a checkpoint with an entry for an unknown one is not saved.
+            #[test]
+            fn a_checkpoint_with_a_bad_entry_is_not_saved() {
+                check($open, $drive, checks::a_checkpoint_with_a_bad_entry_is_not_saved);
+            }
+
+            /// R-FWK-33: an entry that comes with a checkpoint of an unknown parent is not saved.
+            #[test]
+            fn an_entry_with_a_bad_checkpoint_is_not_saved() {
+                check($open, $drive, checks::an_entry_with_a_bad_checkpoint_is_not_saved);
+            }
+
+            /// R-FWK-33: of several entries with a bad one among them none is saved.
+            #[test]
+            fn entries_with_a_bad_one_among_them_are_not_saved() {
+                check($open, $drive, checks::entries_with_a_bad_one_among_them_are_not_saved);
+            }
+
+            /// R-FWK-33: a commit of an old lease leaves nothing behind.
+            #[test]
+            fn a_commit_of_an_old_lease_leaves_nothing() {
+                check($open, $drive, checks::a_commit_of_an_old_lease_leaves_nothing);
+            }
+
+            /// R-FWK-33: a first commit that is refused leaves no thread and no namespace.
+            #[test]
+            fn a_first_commit_that_is_refused_leaves_no_thread() {
+                check($open, $drive, checks::a_first_commit_that_is_refused_leaves_no_thread);
+            }
+
+            /// R-FWK-45: a commit that is sent again changes nothing.
+            #[test]
+            fn a_commit_that_is_sent_again_changes_nothing() {
+                check($open, $drive, checks::a_commit_that_is_sent_again_changes_nothing);
+            }
+
+            /// R-FWK-45: a commit that is made again from equal parts changes nothing.
+            #[test]
+            fn an_equal_commit_changes_nothing() {
+                check($open, $drive, checks::an_equal_commit_changes_nothing);
+            }
+
+            /// R-FWK-33: a commit that is sent again after others does not become the newest.
+            #[test]
+            fn an_old_commit_sent_again_is_not_the_newest() {
+                check($open, $drive, checks::an_old_commit_sent_again_is_not_the_newest);
+            }
+
+            /// R-FWK-33: another record under an id that is taken is refused.
+            #[test]
+            fn another_record_under_the_same_id_is_refused() {
+                check($open, $drive, checks::another_record_under_the_same_id_is_refused);
+            }
+
+            /// R-FWK-33: other values under an id that is taken are refused.
+            #[test]
+            fn other_values_under_the_same_id_are_refused() {
+                check($open, $drive, checks::other_values_under_the_same_id_are_refused);
+            }
+        }
+    };
+}

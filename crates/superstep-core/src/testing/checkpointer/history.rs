@@ -1,0 +1,284 @@
+//! What a listing gives: order, limits, filters, and all of them together.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::writer::{Writer, id, known, read, run};
+use crate::checkpoint::{Entry, Namespace, Source};
+use crate::error::Code;
+use crate::port::{HistoryQuery, SharedCheckpointer};
+
+/// Twelve checkpoints whose source, run and metadata differ.
+async fn twelve(store: &SharedCheckpointer) -> Writer {
+    let mut writer = Writer::open(store, "thread").await;
+    for index in 0..12_u64 {
+        writer.source = if index % 4 == 0 { Source::Input } else { Source::Loop };
+        writer.run = run(u128::from(index / 4));
+        let parity = if index % 2 == 0 { "even" } else { "odd" };
+        let metadata = json!({ "parity": parity, "user": index / 6, "tags": { "n": [index % 3] } });
+        writer.metadata = serde_json::from_value(metadata).expect("it is a map");
+        writer.step(json!({ "count": 1 })).await;
+    }
+    writer
+}
+
+fn metadata<const N: usize>(pairs: [(&str, Value); N]) -> HistoryQuery {
+    let metadata: BTreeMap<String, Value> = pairs.map(|(key, value)| (key.to_owned(), value)).into();
+    HistoryQuery { metadata, ..Default::default() }
+}
+
+async fn lists(store: SharedCheckpointer, rows: Vec<(HistoryQuery, &[u128])>) {
+    let writer = twelve(&store).await;
+    for (query, expected) in rows {
+        assert_eq!(writer.listed(&query).await, expected, "{query:?}");
+    }
+}
+
+/// R-FWK-33: a listing is newest first and whole.
+pub async fn a_listing_is_newest_first(store: SharedCheckpointer) {
+    lists(store, vec![(HistoryQuery::default(), &[12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1])]).await;
+}
+
+/// R-FWK-33: a thread or graph that nobody wrote has an empty history.
+pub async fn an_unknown_history_is_empty(store: SharedCheckpointer) {
+    let writer = twelve(&store).await;
+    assert!(writer.inside("child").history(&HistoryQuery::default()).await.is_empty());
+    let nobody = store.history(&"nobody".into(), &Namespace::root(), &HistoryQuery::default()).await;
+    assert!(nobody.expect("listing works").is_empty());
+}
+
+/// R-FWK-33: a limit gives the newest that many; none of nothing.
+pub async fn a_limit_gives_the_newest(store: SharedCheckpointer) {
+    let limit = |limit| HistoryQuery { limit: Some(limit), ..Default::default() };
+    let all: &[u128] = &[12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1];
+    lists(store, vec![(limit(0), &[]), (limit(1), &[12]), (limit(3), &[12, 11, 10]), (limit(99), all)]).await;
+}
+
+/// R-FWK-33: `before` gives the older ones, without the one it names.
+pub async fn before_gives_the_older_ones(store: SharedCheckpointer) {
+    let before = |number| HistoryQuery { before: Some(id(number)), ..Default::default() };
+    lists(store, vec![(before(4), &[3, 2, 1]), (before(2), &[1]), (before(1), &[])]).await;
+}
+
+/// R-FWK-33: `before` and a limit page through everything, with no gap and nothing twice.
+pub async fn before_and_limit_page_through_everything(store: SharedCheckpointer) {
+    let writer = twelve(&store).await;
+    let mut pages = Vec::new();
+    let mut query = HistoryQuery { limit: Some(5), ..Default::default() };
+    loop {
+        let page = writer.listed(&query).await;
+        let Some(last) = page.last() else { break };
+        query.before = Some(id(*last));
+        pages.push(page);
+    }
+    assert_eq!(pages, [vec![12, 11, 10, 9, 8], vec![7, 6, 5, 4, 3], vec![2, 1]]);
+}
+
+/// R-FWK-33: `before` a checkpoint that is not there is refused, not taken for everything.
+pub async fn before_an_unknown_checkpoint_is_refused(store: SharedCheckpointer) {
+    let writer = twelve(&store).await;
+    let query = HistoryQuery { before: Some(id(99)), ..Default::default() };
+    let error = store.history(writer.thread(), &writer.namespace, &query).await.expect_err("it is unknown");
+    assert_eq!(error.code(), Code::NotFound);
+}
+
+/// R-FWK-33: a listing can be of one source.
+pub async fn a_listing_can_be_of_one_source(store: SharedCheckpointer) {
+    let source = |source| HistoryQuery { source: Some(source), ..Default::default() };
+    let rows: Vec<(_, &[u128])> = vec![
+        (source(Source::Input), &[9, 5, 1]),
+        (source(Source::Loop), &[12, 11, 10, 8, 7, 6, 4, 3, 2]),
+        (source(Source::Fork), &[]),
+    ];
+    lists(store, rows).await;
+}
+
+/// R-FWK-33: a listing can be of one step.
+pub async fn a_listing_can_be_of_one_step(store: SharedCheckpointer) {
+    let step = |step| HistoryQuery { step: Some(step), ..Default::default() };
+    lists(store, vec![(step(0), &[1]), (step(7), &[8]), (step(-1), &[]), (step(12), &[])]).await;
+}
+
+/// R-FWK-33: a listing can be of one run.
+pub async fn a_listing_can_be_of_one_run(store: SharedCheckpointer) {
+    let of = |number| HistoryQuery { run: Some(run(number)), ..Default::default() };
+    lists(store, vec![(of(0), &[4, 3, 2, 1]), (of(2), &[12, 11, 10, 9]), (of(9), &[])]).await;
+}
+
+/// R-FWK-33: a listing can be of one value of metadata.
+pub async fn a_listing_can_be_of_metadata(store: SharedCheckpointer) {
+    let rows: Vec<(_, &[u128])> = vec![
+        (metadata([("parity", json!("even"))]), &[11, 9, 7, 5, 3, 1]),
+        (metadata([("user", json!(1))]), &[12, 11, 10, 9, 8, 7]),
+        (metadata([("user", json!("1"))]), &[]),
+        (metadata([("nobody", json!(1))]), &[]),
+        (metadata([("nobody", json!(null))]), &[]),
+    ];
+    lists(store, rows).await;
+}
+
+/// R-FWK-33: several values of metadata must all be there, nested ones whole.
+pub async fn a_listing_can_be_of_several_values_of_metadata(store: SharedCheckpointer) {
+    let rows: Vec<(_, &[u128])> = vec![
+        (metadata([("parity", json!("odd")), ("user", json!(0))]), &[6, 4, 2]),
+        (metadata([("parity", json!("odd")), ("user", json!(7))]), &[]),
+        (metadata([("tags", json!({ "n": [2] }))]), &[12, 9, 6, 3]),
+        (metadata([("tags", json!({}))]), &[]),
+    ];
+    lists(store, rows).await;
+}
+
+/// R-FWK-33: filters, `before` and a limit hold together; the limit counts what passes the filters.
+pub async fn filters_before_and_limit_hold_together(store: SharedCheckpointer) {
+    let even = || metadata([("parity", json!("even"))]);
+    let rows: Vec<(_, &[u128])> = vec![
+        (HistoryQuery { limit: Some(2), ..even() }, &[11, 9]),
+        (HistoryQuery { before: Some(id(9)), limit: Some(2), ..even() }, &[7, 5]),
+        (HistoryQuery { before: Some(id(8)), source: Some(Source::Loop), ..even() }, &[7, 3]),
+        (HistoryQuery { run: Some(run(1)), source: Some(Source::Input), ..even() }, &[5]),
+        (HistoryQuery { run: Some(run(1)), step: Some(0), ..even() }, &[]),
+        (HistoryQuery { step: Some(4), before: Some(id(5)), ..Default::default() }, &[]),
+        (HistoryQuery { step: Some(4), before: Some(id(6)), limit: Some(9), ..even() }, &[5]),
+    ];
+    lists(store, rows).await;
+}
+
+/// R-FWK-33: each listed checkpoint has its own values.
+pub async fn a_listing_has_the_values_of_each(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let mut expected = Vec::new();
+    for index in 0..30 {
+        writer.step(json!({ "log": [index], "title": index.to_string() })).await;
+        expected.insert(0, writer.values());
+    }
+    let listed = writer.history(&HistoryQuery::default()).await;
+    assert_eq!(listed.iter().map(|loaded| read(&writer.schema, loaded)).collect::<Vec<_>>(), expected);
+}
+
+/// R-FWK-33: each listed checkpoint has what is known of its tasks.
+pub async fn a_listing_has_the_pending_entries_of_each(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    for index in 1..=3 {
+        let saved = writer.step(json!({ "count": 1 })).await;
+        writer.know(saved, index, Entry::Skipped).await;
+    }
+    let listed = writer.history(&HistoryQuery::default()).await;
+    let pending: Vec<_> = listed.into_iter().map(|loaded| loaded.pending).collect();
+    assert_eq!(pending, [3, 2, 1].map(|number| vec![known(id(number), number, Entry::Skipped)]));
+}
+
+/// R-FWK-33: a listing that was given does not change when the thread goes on.
+pub async fn a_listing_stays_as_it_was_given(store: SharedCheckpointer) {
+    let mut writer = twelve(&store).await;
+    let listed = writer.history(&HistoryQuery::default()).await;
+    let values: Vec<Value> = listed.iter().map(|loaded| read(&writer.schema, loaded)).collect();
+    for index in 0..20 {
+        writer.step(json!({ "count": 1, "log": [index] })).await;
+    }
+    assert_eq!(listed.iter().map(|loaded| read(&writer.schema, loaded)).collect::<Vec<_>>(), values);
+    let before = HistoryQuery { before: Some(id(13)), ..Default::default() };
+    assert_eq!(writer.listed(&before).await, (1..=12).rev().collect::<Vec<u128>>());
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checkpointer_history {
+    ($open:expr, $drive:expr) => {
+        mod history {
+            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            use super::*;
+            use $crate::testing::checkpointer::{check, history as checks};
+
+            /// R-FWK-33: a listing is newest first and whole.
+            #[test]
+            fn a_listing_is_newest_first() {
+                check($open, $drive, checks::a_listing_is_newest_first);
+            }
+
+            /// R-FWK-33: a thread or graph that nobody wrote has an empty history.
+            #[test]
+            fn an_unknown_history_is_empty() {
+                check($open, $drive, checks::an_unknown_history_is_empty);
+            }
+
+            /// R-FWK-33: a limit gives the newest that many; none of nothing.
+            #[test]
+            fn a_limit_gives_the_newest() {
+                check($open, $drive, checks::a_limit_gives_the_newest);
+            }
+
+            /// R-FWK-33: `before` gives the older ones, without the one it names.
+            #[test]
+            fn before_gives_the_older_ones() {
+                check($open, $drive, checks::before_gives_the_older_ones);
+            }
+
+            /// R-FWK-33: `before` and a limit page through everything, with no gap and nothing twice.
+            #[test]
+            fn before_and_limit_page_through_everything() {
+                check($open, $drive, checks::before_and_limit_page_through_everything);
+            }
+
+            /// R-FWK-33: `before` a checkpoint that is not there is refused, not taken for everything.
+            #[test]
+            fn before_an_unknown_checkpoint_is_refused() {
+                check($open, $drive, checks::before_an_unknown_checkpoint_is_refused);
+            }
+
+            /// R-FWK-33: a listing can be of one source.
+            #[test]
+            fn a_listing_can_be_of_one_source() {
+                check($open, $drive, checks::a_listing_can_be_of_one_source);
+            }
+
+            /// R-FWK-33: a listing can be of one step.
+            #[test]
+            fn a_listing_can_be_of_one_step() {
+                check($open, $drive, checks::a_listing_can_be_of_one_step);
+            }
+
+            /// R-FWK-33: a listing can be of one run.
+            #[test]
+            fn a_listing_can_be_of_one_run() {
+                check($open, $drive, checks::a_listing_can_be_of_one_run);
+            }
+
+            /// R-FWK-33: a listing can be of one value of metadata.
+            #[test]
+            fn a_listing_can_be_of_metadata() {
+                check($open, $drive, checks::a_listing_can_be_of_metadata);
+            }
+
+            /// R-FWK-33: several values of metadata must all be there, nested ones whole.
+            #[test]
+            fn a_listing_can_be_of_several_values_of_metadata() {
+                check($open, $drive, checks::a_listing_can_be_of_several_values_of_metadata);
+            }
+
+            /// R-FWK-33: filters, `before` and a limit hold together; the limit counts what passes the filters.
+            #[test]
+            fn filters_before_and_limit_hold_together() {
+                check($open, $drive, checks::filters_before_and_limit_hold_together);
+            }
+
+            /// R-FWK-33: each listed checkpoint has its own values.
+            #[test]
+            fn a_listing_has_the_values_of_each() {
+                check($open, $drive, checks::a_listing_has_the_values_of_each);
+            }
+
+            /// R-FWK-33: each listed checkpoint has what is known of its tasks.
+            #[test]
+            fn a_listing_has_the_pending_entries_of_each() {
+                check($open, $drive, checks::a_listing_has_the_pending_entries_of_each);
+            }
+
+            /// R-FWK-33: a listing that was given does not change when the thread goes on.
+            #[test]
+            fn a_listing_stays_as_it_was_given() {
+                check($open, $drive, checks::a_listing_stays_as_it_was_given);
+            }
+        }
+    };
+}

@@ -1,0 +1,249 @@
+//! Threads and the graphs on them: apart from each other, with a status, until they are deleted.
+
+use serde_json::json;
+
+use super::writer::{Writer, id, known, run};
+use crate::checkpoint::{Entry, Namespace};
+use crate::error::Code;
+use crate::port::{At, HistoryQuery, SharedCheckpointer, ThreadStatus};
+
+async fn status(writer: &Writer) -> Option<ThreadStatus> {
+    writer.store.status(writer.thread()).await.expect("asking works")
+}
+
+/// R-FWK-33: threads with equal ids of checkpoints stay apart.
+pub async fn threads_stay_apart(store: SharedCheckpointer) {
+    let mut writers = Vec::new();
+    for name in ["a", "b", "ab", "a:b"] {
+        writers.push(Writer::open(&store, name).await);
+    }
+    for step in 0..5 {
+        for writer in &mut writers {
+            let saved = writer.step(json!({ "log": [format!("{} {step}", writer.lease.thread)] })).await;
+            writer.know(saved, 1, Entry::Once { key: writer.lease.thread.to_string(), value: json!(step).into() }).await;
+        }
+    }
+    for writer in &writers {
+        assert_eq!(writer.stored(At::Latest).await, writer.values());
+        assert_eq!(writer.listed(&HistoryQuery::default()).await, [5, 4, 3, 2, 1]);
+        let entry = Entry::Once { key: writer.lease.thread.to_string(), value: json!(4).into() };
+        assert_eq!(writer.loaded(At::Latest).await.pending, [known(id(5), 1, entry)]);
+    }
+}
+
+/// R-FWK-34: graphs on one thread, with equal ids of checkpoints, stay apart.
+pub async fn namespaces_stay_apart(store: SharedCheckpointer) {
+    let root = Writer::open(&store, "thread").await;
+    let child = root.inside("child:1");
+    let mut writers = [root.clone(), child.clone(), child.inside("inner:1"), root.inside("child:2"), root.inside("child")];
+    for step in 0..5 {
+        for writer in &mut writers {
+            let saved = writer.step(json!({ "log": [format!("{} {step}", writer.namespace.as_str())] })).await;
+            writer.know(saved, step as u128, Entry::Skipped).await;
+        }
+    }
+    for writer in &writers {
+        assert_eq!(writer.stored(At::Latest).await, writer.values());
+        assert_eq!(writer.listed(&HistoryQuery::default()).await, [5, 4, 3, 2, 1]);
+        assert_eq!(writer.loaded(At::Latest).await.checkpoint.namespace, writer.namespace);
+    }
+}
+
+/// R-FWK-33: the graphs that have checkpoints on a thread are listed, and only those.
+pub async fn namespaces_are_listed(store: SharedCheckpointer) {
+    let mut root = Writer::open(&store, "thread").await;
+    assert!(store.namespaces(root.thread()).await.expect("asking works").is_empty());
+    root.steps(2).await;
+    let mut expected = vec![Namespace::root()];
+    for segment in ["b:1", "a:1", "größe"] {
+        let mut inside = root.inside(segment);
+        inside.steps(1).await;
+        expected.push(inside.namespace);
+    }
+    let mut listed = store.namespaces(root.thread()).await.expect("asking works");
+    (listed.sort(), expected.sort());
+    assert_eq!(listed, expected);
+    assert!(store.namespaces(&"nobody".into()).await.expect("asking works").is_empty());
+}
+
+/// R-FWK-33: a thread is known once something is saved on it.
+pub async fn a_thread_is_known_once_something_is_saved(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    assert_eq!(status(&writer).await, None);
+    store.release(&writer.lease);
+    assert_eq!(status(&writer).await, None);
+    writer.lease = store.acquire(writer.thread(), run(1)).await.expect("it is free");
+    writer.steps(1).await;
+    assert!(status(&writer).await.is_some());
+}
+
+/// R-FWK-33: a thread stands as the last commit said.
+pub async fn a_thread_stands_as_the_last_commit_said(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let statuses = [ThreadStatus::Busy, ThreadStatus::Interrupted, ThreadStatus::Error, ThreadStatus::Idle];
+    for wanted in statuses {
+        let mut commit = writer.draft(json!({ "count": 1 }));
+        commit.status = Some(wanted);
+        writer.send(commit).await;
+        assert_eq!(status(&writer).await, Some(wanted));
+    }
+    writer.stand(ThreadStatus::Error).await;
+    assert_eq!(status(&writer).await, Some(ThreadStatus::Error));
+}
+
+/// R-FWK-33: a commit that says nothing of it leaves the status as it is, and so does giving back.
+pub async fn a_commit_without_a_status_leaves_it(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let saved = writer.step(json!({ "count": 1 })).await;
+    writer.stand(ThreadStatus::Interrupted).await;
+    writer.steps(1).await;
+    writer.know(saved, 1, Entry::Skipped).await;
+    writer.inside("child").steps(1).await;
+    assert_eq!(status(&writer).await, Some(ThreadStatus::Interrupted));
+    store.release(&writer.lease);
+    assert_eq!(status(&writer).await, Some(ThreadStatus::Interrupted));
+}
+
+/// R-FWK-33: deleting a thread removes its checkpoints, entries and status in all graphs.
+pub async fn deleting_a_thread_removes_all_of_it(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let saved = writer.steps(3).await;
+    writer.know(saved[2], 1, Entry::Skipped).await;
+    let mut inside = writer.inside("child");
+    inside.steps(3).await;
+    store.release(&writer.lease);
+    store.delete_thread(writer.thread()).await.expect("nobody moves it");
+    for writer in [&writer, &inside] {
+        for at in [At::Latest, At::Id(saved[0])] {
+            assert!(writer.find(at).await.expect("loading works").is_none());
+        }
+        assert!(writer.history(&HistoryQuery::default()).await.is_empty());
+    }
+    assert_eq!(status(&writer).await, None);
+    assert!(store.namespaces(writer.thread()).await.expect("asking works").is_empty());
+}
+
+/// R-FWK-33: deleting a thread leaves the others.
+pub async fn deleting_a_thread_leaves_the_others(store: SharedCheckpointer) {
+    let mut writers = Vec::new();
+    for name in ["thread", "thread2", "threa", "Thread"] {
+        let mut writer = Writer::open(&store, name).await;
+        writer.steps(3).await;
+        store.release(&writer.lease);
+        writers.push(writer);
+    }
+    store.delete_thread(&"thread".into()).await.expect("nobody moves it");
+    for writer in &writers[1..] {
+        assert_eq!(writer.stored(At::Latest).await, writer.values());
+    }
+}
+
+/// R-FWK-33: deleting a thread that does not exist is no error.
+pub async fn deleting_an_unknown_thread_is_no_error(store: SharedCheckpointer) {
+    store.delete_thread(&"nobody".into()).await.expect("there is nothing to do");
+}
+
+/// R-FWK-33: a thread is not deleted while a run moves it.
+pub async fn a_thread_is_not_deleted_while_a_run_moves_it(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    writer.steps(2).await;
+    let error = store.delete_thread(writer.thread()).await.expect_err("a run moves it");
+    assert_eq!(error.code(), Code::ThreadBusy);
+    writer.steps(1).await;
+    assert_eq!(writer.stored(At::Latest).await, writer.values());
+    let thread = writer.thread().clone();
+    writer.close();
+    store.delete_thread(&thread).await.expect("nobody moves it any more");
+}
+
+/// R-FWK-33: after it was deleted a thread begins anew, with the same ids.
+pub async fn a_deleted_thread_begins_anew(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    writer.step(json!({ "title": "old", "log": ["old"] })).await;
+    writer.know(id(1), 1, Entry::Skipped).await;
+    store.release(&writer.lease);
+    store.delete_thread(writer.thread()).await.expect("nobody moves it");
+    let mut anew = Writer::open(&store, "thread").await;
+    anew.step(json!({ "log": ["new"] })).await;
+    assert_eq!(anew.stored(At::Latest).await, anew.values());
+    assert!(anew.loaded(At::Latest).await.pending.is_empty());
+    assert_eq!(anew.listed(&HistoryQuery::default()).await, [1]);
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checkpointer_threads {
+    ($open:expr, $drive:expr) => {
+        mod threads {
+            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            use super::*;
+            use $crate::testing::checkpointer::{check, threads as checks};
+
+            /// R-FWK-33: threads with equal ids of checkpoints stay apart.
+            #[test]
+            fn threads_stay_apart() {
+                check($open, $drive, checks::threads_stay_apart);
+            }
+
+            /// R-FWK-34: graphs on one thread, with equal ids of checkpoints, stay apart.
+            #[test]
+            fn namespaces_stay_apart() {
+                check($open, $drive, checks::namespaces_stay_apart);
+            }
+
+            /// R-FWK-33: the graphs that have checkpoints on a thread are listed, and only those.
+            #[test]
+            fn namespaces_are_listed() {
+                check($open, $drive, checks::namespaces_are_listed);
+            }
+
+            /// R-FWK-33: a thread is known once something is saved on it.
+            #[test]
+            fn a_thread_is_known_once_something_is_saved() {
+                check($open, $drive, checks::a_thread_is_known_once_something_is_saved);
+            }
+
+            /// R-FWK-33: a thread stands as the last commit said.
+            #[test]
+            fn a_thread_stands_as_the_last_commit_said() {
+                check($open, $drive, checks::a_thread_stands_as_the_last_commit_said);
+            }
+
+            /// R-FWK-33: a commit that says nothing of it leaves the status as it is, and so does giving back.
+            #[test]
+            fn a_commit_without_a_status_leaves_it() {
+                check($open, $drive, checks::a_commit_without_a_status_leaves_it);
+            }
+
+            /// R-FWK-33: deleting a thread removes its checkpoints, entries and status in all graphs.
+            #[test]
+            fn deleting_a_thread_removes_all_of_it() {
+                check($open, $drive, checks::deleting_a_thread_removes_all_of_it);
+            }
+
+            /// R-FWK-33: deleting a thread leaves the others.
+            #[test]
+            fn deleting_a_thread_leaves_the_others() {
+                check($open, $drive, checks::deleting_a_thread_leaves_the_others);
+            }
+
+            /// R-FWK-33: deleting a thread that does not exist is no error.
+            #[test]
+            fn deleting_an_unknown_thread_is_no_error() {
+                check($open, $drive, checks::deleting_an_unknown_thread_is_no_error);
+            }
+
+            /// R-FWK-33: a thread is not deleted while a run moves it.
+            #[test]
+            fn a_thread_is_not_deleted_while_a_run_moves_it() {
+                check($open, $drive, checks::a_thread_is_not_deleted_while_a_run_moves_it);
+            }
+
+            /// R-FWK-33: after it was deleted a thread begins anew, with the same ids.
+            #[test]
+            fn a_deleted_thread_begins_anew() {
+                check($open, $drive, checks::a_deleted_thread_begins_anew);
+            }
+        }
+    };
+}
