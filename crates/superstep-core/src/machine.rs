@@ -21,7 +21,7 @@ use crate::field::AnyState;
 use crate::graph::{BranchPolicy, Topology};
 use crate::change::Change;
 use crate::id::{CheckpointId, FieldId, InterruptId, NodeId, RunId, TaskId, ThreadId, derive};
-use crate::port::{Commit, Lease, StateRef};
+use crate::port::{Commit, Lease, StateRef, ThreadStatus};
 use crate::update::Update;
 
 mod begin;
@@ -34,7 +34,7 @@ mod store;
 mod update;
 mod view;
 
-pub use begin::{Answers, Resume};
+pub use begin::{Answers, Resume, already_answered};
 pub use event::Event;
 pub use limits::{Breakpoints, OnLimit};
 pub use store::read_state;
@@ -354,8 +354,8 @@ impl Machine {
     }
 
     fn plan(&mut self) {
-        if let Some(end) = self.limit_reached() {
-            self.phase = Phase::Ended(Box::new(end));
+        if let Some((end, status)) = self.limit_reached() {
+            self.end_between(end, status);
             return;
         }
         if self.position.due.is_empty() {
@@ -364,11 +364,11 @@ impl Machine {
         }
         let paused = self.breakpoint_before();
         if !paused.is_empty() {
-            self.phase = Phase::Ended(Box::new(End::Paused(paused)));
+            self.end_between(End::Paused(paused), ThreadStatus::Interrupted);
             return;
         }
         if self.drain {
-            self.phase = Phase::Ended(Box::new(End::Drained));
+            self.end_between(End::Drained, ThreadStatus::Idle);
             return;
         }
         self.fill_slots();

@@ -9,13 +9,14 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use serde_json::Value;
-use superstep_core::checkpoint::Namespace;
+use superstep_core::checkpoint::{Entry, Namespace};
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::field::AnyState;
 use superstep_core::graph::Topology;
-use superstep_core::id::{CheckpointId, FieldId, RunId, ThreadId};
-use superstep_core::machine::{self, Config, End, Machine, World, hide};
-use superstep_core::port::{At, Clock, Commit, Lease, Loaded, SharedCheckpointer, ThreadStatus};
+use superstep_core::id::{CheckpointId, FieldId, InterruptId, RunId, ThreadId};
+use superstep_core::machine::{self, Config, End, Machine, Resume, World, hide};
+use superstep_core::port::{At, Clock, Commit, HistoryQuery, Lease, Loaded, SharedCheckpointer, ThreadStatus};
+use superstep_core::suggest::did_you_mean;
 
 use crate::call::{Call, Input, Status};
 use crate::clock::{Fresh, SystemClock};
@@ -144,7 +145,11 @@ pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
     });
     let mut machine = Machine::new(call.program.topology.clone(), config(&call, &shared), loaded)
         .map_err(|error| error.on_thread(shared.thread.as_ref()))?;
-    begin(&mut machine, call.input, forked).map_err(|error| error.on_thread(shared.thread.as_ref()))?;
+    let answers = answered_ids(&call.input).filter(|_| !forked);
+    if let Err(error) = begin(&mut machine, call.input, forked) {
+        let error = told_why(&shared, &machine, answers, error).await;
+        return Err(error.on_thread(shared.thread.as_ref()));
+    }
     let ended = drive_limited(&mut machine, &shared).await;
     if let Err(error) = &ended {
         note_stop(&shared, error).await;
@@ -169,7 +174,8 @@ fn check(call: &mut Call) -> Result<Arc<dyn Any + Send + Sync>> {
         return Err(Error::new(Code::InputInvalid, "the recursion limit is 0").help("a run needs at least 1 superstep"));
     }
     if let Some(name) = call.unknown_breakpoints.first() {
-        return Err(Error::new(Code::InputInvalid, format!("breakpoint at unknown node `{name}`")));
+        return Err(Error::new(Code::InputInvalid, format!("breakpoint at unknown node `{name}`"))
+            .help(did_you_mean(name, call.program.topology.names()).unwrap_or_else(|| "name a node of the graph, or `*`".to_owned())));
     }
     call.context.take().ok_or_else(|| {
         let name = call.missing_context.unwrap_or("the context");
@@ -223,8 +229,14 @@ async fn load(call: &Call, thread: Option<&ThreadId>, turn: Option<&Turn>) -> Re
     let found = saver.load(thread, &root, At::Id(at)).await?;
     match found {
         Some(loaded) => Ok((Some(loaded), true)),
-        None => Err(Error::new(Code::NotFound, format!("thread `{thread}` has no checkpoint {at}"))),
+        None => Err(no_checkpoint(thread, at)),
     }
+}
+
+pub(crate) fn no_checkpoint(thread: &ThreadId, id: CheckpointId) -> Error {
+    Error::new(Code::NotFound, format!("thread `{thread}` has no checkpoint {id}"))
+        .help("it may have been pruned, or belong to another thread: look at the history")
+        .on_thread(Some(thread))
 }
 
 fn limits(call: &Call) -> Limits {
@@ -276,6 +288,30 @@ fn begin(machine: &mut Machine, input: Input, forked: bool) -> Result<()> {
         }
         Input::Invalid(message) => Err(Error::new(Code::InputInvalid, message)),
     }
+}
+
+/// The questions a call answers; none when it answers the one that is open.
+fn answered_ids(input: &Input) -> Option<Vec<InterruptId>> {
+    match input {
+        Input::Resume(Resume::One(_)) => Some(Vec::new()),
+        Input::Resume(Resume::ById(answers)) => Some(answers.keys().copied().collect()),
+        _ => None,
+    }
+}
+
+/// Says when a question was answered that the thread has long left behind.
+async fn told_why(shared: &Shared, machine: &Machine, answers: Option<Vec<InterruptId>>, error: Error) -> Error {
+    let (Some(ids), Some(saver), Some(thread)) = (answers, &shared.saver, &shared.thread) else { return error };
+    if error.code() != Code::InvalidResume || (ids.is_empty() && machine.is_asking()) {
+        return error;
+    }
+    let Ok(history) = saver.history(thread, &Namespace::root(), &HistoryQuery::default()).await else { return error };
+    let entries = history.iter().flat_map(|loaded| &loaded.pending);
+    let given = entries.filter_map(|pending| match &pending.entry {
+        Entry::Answer(answer) if ids.is_empty() || ids.contains(&answer.id) => Some((answer.time, answer.id)),
+        _ => None,
+    });
+    given.max().map_or(error, |(time, id)| machine::already_answered(id, time))
 }
 
 /// Notes on the thread that a run was stopped from outside; a failing store is not asked twice.

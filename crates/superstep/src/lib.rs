@@ -28,6 +28,8 @@ pub mod settings;
 mod store;
 mod stream;
 mod subgraph;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod threads;
 
 pub use cache::{Cache, CachePolicy};

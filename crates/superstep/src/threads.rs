@@ -13,7 +13,7 @@ use superstep_core::state::{IntoDraft, State};
 use crate::compiled::Compiled;
 use crate::extract::View;
 use crate::lanes::WhenBusy;
-use crate::launch::{Held, real_world};
+use crate::launch::{Held, no_checkpoint, real_world};
 
 /// What is saved of a graph's threads.
 pub struct Threads<S, C = ()> {
@@ -99,7 +99,7 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
     pub async fn state_at(&self, thread: impl Into<ThreadId>, checkpoint: CheckpointId) -> Result<Snapshot<S>> {
         let thread = thread.into();
         let loaded = self.saver()?.load(&thread, &Namespace::root(), At::Id(checkpoint)).await?;
-        let loaded = loaded.ok_or_else(|| Error::new(Code::NotFound, format!("thread `{thread}` has no checkpoint {checkpoint}")))?;
+        let loaded = loaded.ok_or_else(|| no_checkpoint(&thread, checkpoint))?;
         self.snapshot(&loaded, false)
     }
 
@@ -183,7 +183,7 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
 }
 
 fn no_thread(thread: &ThreadId) -> Error {
-    Error::new(Code::NotFound, format!("no thread `{thread}`"))
+    Error::new(Code::NotFound, format!("no thread `{thread}`")).help("run the graph on it first").on_thread(Some(thread))
 }
 
 fn tasks(loaded: &Loaded, is_live: bool) -> Vec<TaskState> {
@@ -233,15 +233,22 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
     }
 
     async fn apply(self) -> Result<CheckpointId> {
-        let saver = self.saver.as_ref().ok_or_else(|| Error::new(Code::NoCheckpointer, "an update needs a store, and there is none"))?;
+        let saver = self.saver.as_ref().ok_or_else(|| Error::new(Code::NoCheckpointer, "an update needs a store, and there is none").help("give one: `graph.checkpointer(..)`"))?;
         let (clock, world) = real_world();
         let run = RunId::from_bits(world.fresh());
         let turn = self.graph.lanes.enter(&self.thread, &crate::control::Control::new(), WhenBusy::Reject).await?;
         let held = Held::take(saver, &self.thread, run, false, &**clock).await?;
         let at = self.at.map_or(At::Latest, At::Id);
-        let loaded = saver.load(&self.thread, &Namespace::root(), at).await?;
+        let mut loaded = saver.load(&self.thread, &Namespace::root(), at).await?;
+        if let (Some(loaded), Some(_)) = (&mut loaded, self.at) {
+            let newest = saver.load(&self.thread, &Namespace::root(), At::Latest).await?;
+            // On a new line of history nothing that was known of the tasks counts.
+            if newest.is_none_or(|newest| newest.checkpoint.id != loaded.checkpoint.id) {
+                loaded.pending.clear();
+            }
+        }
         if let (None, Some(id)) = (&loaded, self.at) {
-            return Err(Error::new(Code::NotFound, format!("thread `{}` has no checkpoint {id}", self.thread)));
+            return Err(no_checkpoint(&self.thread, id));
         }
         let config = Config {
             run,

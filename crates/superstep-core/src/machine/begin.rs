@@ -16,7 +16,7 @@ use crate::error::{Code, Error, Problem, Result};
 use crate::fault::Fault;
 use crate::graph::{Compat, Topology};
 use crate::id::{FieldId, InterruptId};
-use crate::port::Loaded;
+use crate::port::{Loaded, ThreadStatus};
 use crate::state::Draft;
 use crate::types::Schema as JsonSchema;
 use crate::update::Update;
@@ -86,8 +86,8 @@ impl Machine {
             return Err(Error::new(Code::InputInvalid, "the input is empty")
                 .help("give a value for at least one field, or continue the thread without an input"));
         }
-        self.check_required(&update)?;
-        let changes = self.fold_input(update)?;
+        let mut changes = self.fold_input(update)?;
+        self.clear_ephemeral(&mut changes);
         self.since_input = self.config.outer_task.is_some().then(BTreeMap::new);
         self.pending.clear();
         self.position.deferred.clear();
@@ -113,6 +113,9 @@ impl Machine {
             return Err(
                 Error::new(Code::InputInvalid, "there is nothing to continue: the thread is new").help("give an input")
             );
+        }
+        if self.is_finished() && self.config.namespace.is_root() {
+            self.save_pending(Vec::new(), Some(ThreadStatus::Idle));
         }
         self.skip_breakpoint = true;
         self.collect_answers();
@@ -201,7 +204,11 @@ impl Machine {
                 help: None,
             }));
         }
-        let update = match input.resolve(&self.graph.schema, &mut self.warnings) {
+        let missing = self.missing_required(&input);
+        let mut notes = Vec::new();
+        let resolved = input.resolve(&self.graph.schema, &mut notes);
+        notes.into_iter().for_each(|note| self.warn(note));
+        let update = match resolved {
             Ok(update) => update,
             Err(more) => {
                 problems.extend(more);
@@ -215,6 +222,7 @@ impl Machine {
                 problems.push(Problem { pointer: format!("/{name}"), message, help: None });
             }
         }
+        problems.extend(missing);
         if problems.is_empty() {
             return Ok(update);
         }
@@ -226,26 +234,25 @@ impl Machine {
         Err(Error::listing(code, "the input is not valid", problems))
     }
 
-    fn check_required(&self, update: &Update) -> Result<()> {
+    /// The required fields that the first input of a thread lacks.
+    fn missing_required(&self, input: &Draft) -> Vec<Problem> {
         if !self.is_new() {
-            return Ok(());
+            return Vec::new();
         }
         let schema = &self.graph.schema;
-        let given = |id: FieldId| update.writes().iter().any(|write| write.field == id);
+        let given = |id: FieldId| match input {
+            Draft::Json(map) => map.contains_key(&*schema.field(id).name),
+            Draft::Typed(update) => update.writes().iter().any(|write| write.field == id),
+        };
         let missing =
             schema.iter().filter(|(id, field)| field.flags.required && self.graph.input.contains(id) && !given(*id));
-        let problems: Vec<Problem> = missing
+        missing
             .map(|(_, field)| Problem {
                 pointer: format!("/{}", field.name),
                 message: format!("required field `{}` is missing", field.name),
                 help: None,
             })
-            .collect();
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(Error::listing(Code::InputInvalid, "the input is not valid", problems))
-        }
+            .collect()
     }
 
     pub(super) fn fold_input(&mut self, mut update: Update) -> Result<crate::apply::Applied> {
@@ -254,7 +261,9 @@ impl Machine {
         let rules = FoldRules { strict_set_once: true, keep_undo: false };
         let updates = [TaskUpdate { node: "input".into(), update }];
         let applied = apply(&self.graph.schema, &mut self.state, &mut self.written, updates, rules)?;
-        self.warnings.extend(applied.warnings.iter().cloned());
+        for warning in &applied.warnings {
+            self.warn(warning.clone());
+        }
         Ok(applied)
     }
 
@@ -348,18 +357,19 @@ impl Machine {
         asked
     }
 
+    /// True when something waits for an answer.
+    #[must_use]
+    pub fn is_asking(&self) -> bool {
+        !self.open_questions().is_empty()
+    }
+
     fn not_open(&self, id: InterruptId, open: &[Asked]) -> Error {
         let answered = self.pending.iter().find_map(|entry| match &entry.entry {
             Entry::Answer(answer) if answer.id == id => Some(answer.time),
             _ => None,
         });
         match answered {
-            Some(time) => {
-                let time = crate::time::Time::from_unix_micros(time)
-                    .map_or_else(|_| time.to_string(), |time| time.to_string());
-                Error::new(Code::InvalidResume, format!("question {id} was already answered at {time}"))
-                    .help("to answer it again, fork from a checkpoint before the answer")
-            }
+            Some(time) => already_answered(id, time),
             None => Error::new(Code::InvalidResume, format!("no open question has the id {id}")).help(list_open(open)),
         }
     }
@@ -372,6 +382,14 @@ pub enum Resume {
     One(Value),
     /// Answers by question.
     ById(Answers),
+}
+
+/// The error that a question has its answer; `time` is in microseconds since 1970.
+#[must_use]
+pub fn already_answered(id: InterruptId, time: i64) -> Error {
+    let time = crate::time::Time::from_unix_micros(time).map_or_else(|_| time.to_string(), |time| time.to_string());
+    Error::new(Code::InvalidResume, format!("question {id} was already answered at {time}"))
+        .help("to answer it again, fork from the checkpoint at which it was asked")
 }
 
 struct Asked {
@@ -392,7 +410,8 @@ fn list_open(open: &[Asked]) -> String {
 fn only_question(open: &[Asked]) -> Result<InterruptId> {
     match open {
         [one] => Ok(one.question.id),
-        [] => Err(Error::new(Code::InvalidResume, "nothing waits for an answer on this thread")),
+        [] => Err(Error::new(Code::InvalidResume, "nothing waits for an answer on this thread")
+            .help("start it with an input, or go on without an answer")),
         several => Err(Error::new(
             Code::InvalidResume,
             format!("{} questions are open: say which one is answered", several.len()),

@@ -79,7 +79,10 @@ impl Machine {
         let node = self.slots[index].due.node;
         let mut resolved = Resolved { cached, ..Resolved::default() };
         for draft in output.updates {
-            let update = draft.resolve(&self.graph.schema, &mut self.warnings).map_err(|problems| {
+            let mut notes = Vec::new();
+            let update = draft.resolve(&self.graph.schema, &mut notes);
+            notes.into_iter().for_each(|note| self.warn(note));
+            let update = update.map_err(|problems| {
                 let is_unknown = problems.iter().any(|problem| problem.message.starts_with("no field"));
                 let code = if is_unknown { Code::UnknownField } else { Code::TypeMismatch };
                 Error::listing(code, "its update does not fit the state", problems)

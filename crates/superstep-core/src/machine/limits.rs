@@ -6,6 +6,7 @@ use super::{End, Machine};
 use crate::error::{Code, Error};
 use crate::graph::Compat;
 use crate::id::NodeId;
+use crate::port::ThreadStatus;
 
 /// What happens when a run has used up its supersteps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,7 +46,7 @@ impl Machine {
         u32::try_from(u64::from(self.config.limit).saturating_sub(self.supersteps)).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn limit_reached(&mut self) -> Option<End> {
+    pub(super) fn limit_reached(&mut self) -> Option<(End, ThreadStatus)> {
         // The reference tests its limit before it looks whether anything is left to do.
         let is_done = self.position.due.is_empty() && self.graph.compat == Compat::Strict;
         if is_done || self.remaining() > 0 {
@@ -53,18 +54,17 @@ impl Machine {
         }
         let limit = self.config.limit;
         if self.config.on_limit == OnLimit::ReturnPartial {
-            self.warnings.push(format!("stopped after {limit} supersteps, the limit of this run"));
-            return Some(End::Truncated);
+            self.warn(format!("stopped after {limit} supersteps, the limit of this run"));
+            return Some((End::Truncated, ThreadStatus::Idle));
         }
         let next: Vec<String> = self.next_names().iter().map(|name| format!("`{name}`")).collect();
         let due = if next.is_empty() { "nothing".to_owned() } else { next.join(", ") };
         let recent: Vec<&str> = self.recent.iter().map(|id| &*self.graph.node(*id).name).collect();
         let message =
             format!("{limit} supersteps ran and {due} is still due; the last nodes were {}", recent.join(", "));
-        Some(End::Failed(
-            Error::new(Code::RecursionLimit, message)
-                .help("check the route that should end the loop, or raise `recursion_limit`"),
-        ))
+        let error = Error::new(Code::RecursionLimit, message)
+            .help("check the route that should end the loop, or raise `recursion_limit`");
+        Some((End::Failed(error), ThreadStatus::Error))
     }
 
     /// The due nodes a run stops before. The first superstep of a continued run passes its breakpoint.

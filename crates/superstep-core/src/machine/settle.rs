@@ -54,6 +54,14 @@ impl Machine {
         self.phase = Phase::Ended(Box::new(end));
     }
 
+    /// Ends a run between supersteps: nothing is lost, and the thread says how it stands.
+    pub(super) fn end_between(&mut self, end: End, status: ThreadStatus) {
+        if self.config.namespace.is_root() {
+            self.save_pending(Vec::new(), Some(status));
+        }
+        self.phase = Phase::Ended(Box::new(end));
+    }
+
     fn interrupt(&mut self) {
         let mut entries = Vec::new();
         let mut open = Vec::new();
@@ -120,7 +128,10 @@ impl Machine {
         self.report_unfilled_joins();
         let paused = self.breakpoint_after(&finished);
         self.save_checkpoint(Source::Loop, applied);
-        self.phase = if paused.is_empty() { Phase::Plan } else { Phase::Ended(Box::new(End::Paused(paused))) };
+        self.phase = Phase::Plan;
+        if !paused.is_empty() {
+            self.end_between(End::Paused(paused), ThreadStatus::Interrupted);
+        }
         Ok(())
     }
 
@@ -141,7 +152,7 @@ impl Machine {
     }
 
     /// Empties fields that live for one superstep and were not written again in this one.
-    fn clear_ephemeral(&mut self, applied: &mut Applied) {
+    pub(super) fn clear_ephemeral(&mut self, applied: &mut Applied) {
         let schema = self.graph.schema.clone();
         for id in &schema.ephemeral {
             if !self.written.contains(*id) || applied.changes.iter().any(|(changed, _)| changed == id) {

@@ -12,6 +12,7 @@ use crate::command::Output;
 use crate::error::{Code, Error, Result};
 use crate::graph::{END_NAME, START_NAME};
 use crate::id::NodeId;
+use crate::port::ThreadStatus;
 use crate::state::Draft;
 use crate::suggest::did_you_mean;
 
@@ -65,7 +66,8 @@ impl Machine {
             folds.push(TaskUpdate { node: who.map_or_else(|| "update".into(), |id| self.graph.node(id).name.clone()), update: resolved });
             nodes.push((as_node, who));
         }
-        let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: false };
+        // As for an input: whoever gives a second value to a field that is set once is told, never ignored.
+        let rules = FoldRules { strict_set_once: true, keep_undo: false };
         let before = (self.state.clone(), self.written.clone());
         let applied = apply(&self.graph.schema, &mut self.state, &mut self.written, folds, rules)?;
         if let Err(error) = self.succeed(&nodes) {
@@ -74,6 +76,9 @@ impl Machine {
         }
         self.position.step += 1;
         self.save_after_update(applied);
+        if !self.is_finished() {
+            self.save_pending(Vec::new(), Some(ThreadStatus::Interrupted));
+        }
         Ok(())
     }
 

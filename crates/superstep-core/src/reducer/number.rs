@@ -156,11 +156,12 @@ macro_rules! keeps_one {
 
             fn name() -> String { $name.to_owned() }
             fn reduce(current: &mut T, input: T) -> Result<Change, Fault> {
-                if !(input $better *current) {
-                    return Ok(Change::Unchanged);
+                // A value that cannot be compared, such as NaN, is not better.
+                if input $better *current {
+                    *current = input;
+                    return Ok(Change::Set);
                 }
-                *current = input;
-                Ok(Change::Set)
+                Ok(Change::Unchanged)
             }
         }
     };

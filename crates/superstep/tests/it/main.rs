@@ -1,3 +1,4 @@
 //! The engine through its public door: every test here does what a user would do.
 
+mod crash;
 mod smoke;
