@@ -13,13 +13,13 @@ use smallvec::SmallVec;
 
 use crate::advance::{Due, Leads, Position};
 use crate::apply::{Applied, FieldSet};
+use crate::change::Change;
 use crate::checkpoint::{Namespace, Pending, Question};
 use crate::command::Output;
 use crate::datum::Datum;
 use crate::error::{Code, Error, Partial};
 use crate::field::AnyState;
 use crate::graph::{BranchPolicy, Topology};
-use crate::change::Change;
 use crate::id::{CheckpointId, FieldId, InterruptId, NodeId, RunId, TaskId, ThreadId, derive};
 use crate::port::{Commit, Lease, StateRef, ThreadStatus};
 use crate::update::Update;

@@ -285,11 +285,14 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
     /// What the run failed with. Inside an async runtime it refuses to block.
     pub fn wait(self) -> Result<Outcome<S>> {
         if tokio::runtime::Handle::try_current().is_ok() {
-            return Err(Error::new(Code::ConfigInvalid, "`wait` was called inside an async runtime").help("await the run instead"));
+            return Err(Error::new(Code::ConfigInvalid, "`wait` was called inside an async runtime")
+                .help("await the run instead"));
         }
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().map_err(|error| {
-            Error::new(Code::ConfigInvalid, format!("the runtime does not start: {error}"))
-        })?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_time()
+            .build()
+            .map_err(|error| Error::new(Code::ConfigInvalid, format!("the runtime does not start: {error}")))?;
         runtime.block_on(self.into_future())
     }
 
@@ -349,7 +352,8 @@ pub struct Outcome<S> {
 
 impl<S: Send + Sync + 'static> Outcome<S> {
     fn typed(raw: launch::RawOutcome) -> Result<Self> {
-        let state = raw.state.downcast::<S>().map_err(|_| Error::internal("a run ended with a state of another type"))?;
+        let state =
+            raw.state.downcast::<S>().map_err(|_| Error::internal("a run ended with a state of another type"))?;
         let launch::RawOutcome { status, thread, run, checkpoint, next, supersteps, warnings, output, .. } = raw;
         Ok(Self { state: View::new(state), status, thread, run, checkpoint, next, supersteps, warnings, output })
     }

@@ -1,7 +1,7 @@
 //! Real time and real ids: the one place of the engine that looks at the world.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use superstep_core::machine::World;

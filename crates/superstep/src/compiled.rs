@@ -116,7 +116,11 @@ impl<S: State, C: Send + Sync + 'static> Compiled<S, C> {
     }
 
     /// Runs the graph once for each input, several at a time; results are in the order of inputs.
-    pub async fn batch(&self, inputs: impl IntoIterator<Item = impl IntoDraft>, at_once: usize) -> Vec<superstep_core::error::Result<crate::call::Outcome<S>>>
+    pub async fn batch(
+        &self,
+        inputs: impl IntoIterator<Item = impl IntoDraft>,
+        at_once: usize,
+    ) -> Vec<superstep_core::error::Result<crate::call::Outcome<S>>>
     where
         C: Default,
     {

@@ -280,7 +280,8 @@ impl Cx {
         let pending = Pending { checkpoint, task: self.idempotency_key(), node: self.node().into(), entry };
         let namespace = shared.namespace.clone();
         let (changes, pending) = (Default::default(), vec![pending]);
-        let commit = Commit { lease: lease.clone(), namespace, checkpoint: None, changes, state: None, pending, status: None };
+        let commit =
+            Commit { lease: lease.clone(), namespace, checkpoint: None, changes, state: None, pending, status: None };
         saver.commit(&commit).await
     }
 }

@@ -140,7 +140,8 @@ fn cache_key(shared: &Shared, entry: &NodeEntry, task: &Task) -> Option<(Arc<str
 
 async fn attempts(shared: &Arc<Shared>, entry: &NodeEntry, task: Task) -> TaskEnd {
     if let (Some(handler), Some(failure)) = (&entry.on_error, task.records.get(FAILURE)) {
-        let error = failure.clone().take::<StoredError>().map_or_else(|fault| Error::internal(fault.to_string()), restored);
+        let error =
+            failure.clone().take::<StoredError>().map_or_else(|fault| Error::internal(fault.to_string()), restored);
         return handle(shared, handler, task, error).await;
     }
     let cell = Arc::new(TaskCell::default());
@@ -165,7 +166,14 @@ async fn attempts(shared: &Arc<Shared>, entry: &NodeEntry, task: Task) -> TaskEn
     TaskEnd::Cancelled
 }
 
-fn task_cx(shared: &Arc<Shared>, task: Task, attempt: u32, first_attempt: i64, cell: &Arc<TaskCell>, failure: Option<Failure>) -> Cx {
+fn task_cx(
+    shared: &Arc<Shared>,
+    task: Task,
+    attempt: u32,
+    first_attempt: i64,
+    cell: &Arc<TaskCell>,
+    failure: Option<Failure>,
+) -> Cx {
     let (shared, cell) = (shared.clone(), cell.clone());
     Cx(Arc::new(TaskCx { shared, task, attempt, first_attempt, cell, failure }))
 }

@@ -128,7 +128,11 @@ impl<S, C, T: DeserializeOwned + Clone + Any + Send + Sync> FromTask<S, C> for S
             return Err(Error::new(Code::InvalidRoute, text).help("send to it: `Send::new(node, payload)`").into());
         };
         payload.take().map(Self).map_err(|fault| {
-            Error::new(Code::TypeMismatch, format!("the payload sent to it is not a `{}`: {fault}", std::any::type_name::<T>())).into()
+            Error::new(
+                Code::TypeMismatch,
+                format!("the payload sent to it is not a `{}`: {fault}", std::any::type_name::<T>()),
+            )
+            .into()
         })
     }
 }
@@ -200,7 +204,9 @@ impl<S, C> FromTask<S, C> for Failure {
 impl<S, C> FromTask<S, C> for SharedStore {
     fn from_task(cx: &Cx) -> Result<Self, NodeError> {
         cx.0.shared.store.clone().ok_or_else(|| {
-            Error::new(Code::ConfigInvalid, "it takes a `Store`, and the run has none").help("give one: `graph.store(..)`").into()
+            Error::new(Code::ConfigInvalid, "it takes a `Store`, and the run has none")
+                .help("give one: `graph.store(..)`")
+                .into()
         })
     }
 }

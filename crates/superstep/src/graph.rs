@@ -71,20 +71,29 @@ pub struct Graph<S, C = ()> {
     types: PhantomData<fn() -> (S, C)>,
 }
 
-impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
+// Bounds stand on the methods: a missing derive is then answered with what to write.
+impl<S, C> Graph<S, C> {
     /// An empty graph over a state that knows its schema.
     ///
     /// # Panics
     /// Over a dynamic state, whose schema must be given: see [`Graph::with_schema`].
     #[must_use]
-    pub fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self
+    where
+        S: State,
+        C: Send + Sync + 'static,
+    {
         let schema = S::schema().expect("a dynamic state has no schema of its own: use `Graph::with_schema`");
         Self::with_schema(name, schema)
     }
 
     /// An empty graph over a state with this schema.
     #[must_use]
-    pub fn with_schema(name: &str, schema: Arc<Schema>) -> Self {
+    pub fn with_schema(name: &str, schema: Arc<Schema>) -> Self
+    where
+        S: State,
+        C: Send + Sync + 'static,
+    {
         static TAGS: AtomicU32 = AtomicU32::new(0);
         Self {
             builder: Builder::new(name, schema),
@@ -107,7 +116,9 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
             types: PhantomData,
         }
     }
+}
 
+impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
     /// Adds a node: an async function, a closure, a type that implements [`crate::Node`], a compiled graph.
     pub fn node<M>(&mut self, name: &str, mut node: impl IntoNode<S, C, M>) -> NodeHandle {
         let policies = node.policies();
@@ -183,7 +194,8 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
             map.iter().map(|(key, to)| (to.clone(), Some(key.clone()))).collect();
         targets.extend(otherwise.clone().map(|to| (to, Some("otherwise".to_owned()))));
         let decide: Decide = Arc::new(move |state| {
-            let state = state.downcast_ref::<S>().ok_or_else(|| Fault::new("a route was given a state of another type"))?;
+            let state =
+                state.downcast_ref::<S>().ok_or_else(|| Fault::new("a route was given a state of another type"))?;
             route::look_up(&map, otherwise.as_ref(), &decide(state).into())
         });
         self.builder.route(from, decide, Some(targets));
@@ -205,7 +217,11 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
     }
 
     /// The nodes a run may start at, by decision.
-    pub fn entry_by<G: IntoGo>(&mut self, decide: impl Fn(&S) -> G + Send + Sync + 'static, targets: impl Into<Routes>) -> &mut Self {
+    pub fn entry_by<G: IntoGo>(
+        &mut self,
+        decide: impl Fn(&S) -> G + Send + Sync + 'static,
+        targets: impl Into<Routes>,
+    ) -> &mut Self {
         self.route(Endpoint::Start, decide, targets)
     }
 
@@ -318,7 +334,8 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
         let topology = Arc::new(self.builder.compile()?);
         let mut nodes = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
-            let (action, policies) = node.clone().ok_or_else(|| Error::new(Code::InvalidGraph, "a node has no action"))?;
+            let (action, policies) =
+                node.clone().ok_or_else(|| Error::new(Code::InvalidGraph, "a node has no action"))?;
             nodes.push(self.node_entry(action, policies));
         }
         let mut settings = self.settings.clone();

@@ -147,6 +147,7 @@ macro_rules! functions_are_nodes {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<Func, Out, S, C, $($argument,)*> IntoNode<S, C, Blocks<(S, C, Out, $($argument,)*)>> for Blocking<Func>
         where
             S: 'static, C: 'static,

@@ -87,7 +87,13 @@ impl Drop for Held {
 
 impl Held {
     /// Takes the right to move a thread; waits while another process has it, unless told not to.
-    pub(crate) async fn take(saver: &SharedCheckpointer, thread: &ThreadId, run: RunId, wait: bool, clock: &dyn Clock) -> Result<Self> {
+    pub(crate) async fn take(
+        saver: &SharedCheckpointer,
+        thread: &ThreadId,
+        run: RunId,
+        wait: bool,
+        clock: &dyn Clock,
+    ) -> Result<Self> {
         let mut pause = Duration::from_millis(1);
         loop {
             match saver.acquire(thread, run).await {
@@ -160,7 +166,9 @@ pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
 /// Starts a run as a part of the node that called it.
 async fn start_inside(call: Call, cx: &Cx) -> Result<RawOutcome> {
     let Input::Values(input) = call.input else {
-        return Err(Error::new(Code::InputInvalid, "a graph inside a node starts with an input").help("it goes on by itself"));
+        return Err(
+            Error::new(Code::InputInvalid, "a graph inside a node starts with an input").help("it goes on by itself")
+        );
     };
     let inside = Inside::run(&call.program, cx, input, call.context).await.map_err(NodeError::into_error)?;
     inside.conclude()
@@ -174,13 +182,18 @@ fn check(call: &mut Call) -> Result<Arc<dyn Any + Send + Sync>> {
         return Err(Error::new(Code::InputInvalid, "the recursion limit is 0").help("a run needs at least 1 superstep"));
     }
     if let Some(name) = call.unknown_breakpoints.first() {
-        return Err(Error::new(Code::InputInvalid, format!("breakpoint at unknown node `{name}`"))
-            .help(did_you_mean(name, call.program.topology.names()).unwrap_or_else(|| "name a node of the graph, or `*`".to_owned())));
+        return Err(Error::new(Code::InputInvalid, format!("breakpoint at unknown node `{name}`")).help(
+            did_you_mean(name, call.program.topology.names())
+                .unwrap_or_else(|| "name a node of the graph, or `*`".to_owned()),
+        ));
     }
     call.context.take().ok_or_else(|| {
         let name = call.missing_context.unwrap_or("the context");
-        Error::new(Code::MissingContext, format!("graph `{}` needs a context of type `{name}`", call.program.topology.name))
-            .help("give it with the run: `.context(..)`")
+        Error::new(
+            Code::MissingContext,
+            format!("graph `{}` needs a context of type `{name}`", call.program.topology.name),
+        )
+        .help("give it with the run: `.context(..)`")
     })
 }
 
@@ -379,7 +392,8 @@ fn check_output(shared: &Shared, state: &Arc<AnyState>, checkpoint: Option<Check
     if missing.is_empty() {
         return Ok(());
     }
-    let partial = superstep_core::error::Partial { state: state.clone(), next: Vec::new(), recent: Vec::new(), checkpoint };
+    let partial =
+        superstep_core::error::Partial { state: state.clone(), next: Vec::new(), recent: Vec::new(), checkpoint };
     Err(Error::new(Code::OutputInvalid, format!("the run ended without {}", missing.join(", ")))
         .help("the state is saved; let a node write the field before the end")
         .on_thread(shared.thread.as_ref())

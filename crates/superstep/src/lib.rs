@@ -67,8 +67,8 @@ pub use superstep_macros::State;
 /// What almost every program needs.
 pub mod prelude {
     pub use crate::{
-        Ask, Command, Ctx, Cx, END, Graph, Go, Memory, Message, Messages, Node, NodeError, Overwrite, Retry, START, Send,
-        Sent, State, View, Writer, blocking, node,
+        Ask, Command, Ctx, Cx, END, Go, Graph, Memory, Message, Messages, Node, NodeError, Overwrite, Retry, START,
+        Send, Sent, State, View, Writer, blocking, node,
     };
     pub use serde::{Deserialize, Serialize};
 }

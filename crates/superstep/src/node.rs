@@ -170,6 +170,7 @@ impl<F> NodeWith<F> {
 /// Marks nodes that come with policies.
 pub struct With<M>(std::marker::PhantomData<M>);
 
+#[diagnostic::do_not_recommend]
 impl<S, C, M, F: IntoNode<S, C, M>> IntoNode<S, C, With<M>> for NodeWith<F> {
     fn into_action(self) -> Arc<dyn Action> {
         self.node.into_action()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use superstep_core::command::{Go, Outward, Output, Scope, Send};
+use superstep_core::command::{Go, Output, Outward, Scope, Send};
 use superstep_core::error::{Code, Error};
 use superstep_core::graph::Endpoint;
 use superstep_core::json_reducer::overwrite_marker;

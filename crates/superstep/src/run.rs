@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::machine::{Machine, Outcome, Step};
 use superstep_core::port::{Clock, Commit};
@@ -118,4 +117,3 @@ pub(crate) async fn drive_limited(machine: &mut Machine, shared: &Arc<Shared>) -
     });
     ended.map_err(|error| machine.failure(error))
 }
-

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use serde_json::Value;
 use superstep_core::change::Change;
 use superstep_core::checkpoint::Source;
-use superstep_core::command::{Outward, Output, Scope};
+use superstep_core::command::{Output, Outward, Scope};
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::field::AnyState;
 use superstep_core::graph::{Compat, NodeOptions};
@@ -31,6 +31,7 @@ use crate::run::drive;
 /// Marks compiled graphs as nodes.
 pub struct Inner;
 
+#[diagnostic::do_not_recommend]
 impl<S: State, P, C: Send + Sync + 'static> IntoNode<P, C, Inner> for Compiled<S, C> {
     fn into_action(self) -> Arc<dyn Action> {
         Arc::new(InnerGraph(self.program))
@@ -88,7 +89,12 @@ pub(crate) struct Inside {
 
 impl Inside {
     /// Runs a graph inside a task, from where it stands or from its input.
-    pub(crate) async fn run(program: &Arc<Program>, cx: &Cx, input: Draft, context: Option<Context>) -> Result<Self, NodeError> {
+    pub(crate) async fn run(
+        program: &Arc<Program>,
+        cx: &Cx,
+        input: Draft,
+        context: Option<Context>,
+    ) -> Result<Self, NodeError> {
         let shared = inner_shared(program, cx, context);
         let loaded = load(&shared).await?;
         let task = cx.idempotency_key();
@@ -122,7 +128,10 @@ impl Inside {
             End::Outward(command) => Ok(self.outward(cx, command)),
             End::Paused(nodes) => Err(NodeError::stopped(Stopped::Paused(nodes.clone()))),
             End::Drained => Err(NodeError::stopped(Stopped::Drained)),
-            _ => Ok(Output { updates: [Draft::Typed(self.shared_output(cx)?)].into_iter().collect(), ..Output::default() }),
+            _ => Ok(Output {
+                updates: [Draft::Typed(self.shared_output(cx)?)].into_iter().collect(),
+                ..Output::default()
+            }),
         }
     }
 
@@ -157,7 +166,11 @@ impl Inside {
             let is_list = matches!(change, Change::Appended { .. });
             let whole = outer.schema.field(theirs).reducer.is_none();
             let change = if is_list && !whole { change } else { Change::Set };
-            update.push(Write { field: theirs, how: How::Reduce, value: field.ops.part(&*self.outcome.state, &change) });
+            update.push(Write {
+                field: theirs,
+                how: How::Reduce,
+                value: field.ops.part(&*self.outcome.state, &change),
+            });
         }
         Ok(update)
     }

@@ -11,8 +11,8 @@ use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::machine::World;
 use superstep_core::port::{
-    At, BoxFuture, Checkpointer, Clock, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, SharedCheckpointer, Stats,
-    ThreadStatus,
+    At, BoxFuture, Checkpointer, Clock, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention,
+    SharedCheckpointer, Stats, ThreadStatus,
 };
 
 use crate::context::lock;

@@ -115,7 +115,12 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
     ///
     /// # Errors
     /// When what is stored does not fit the graph.
-    pub async fn history_in(&self, thread: impl Into<ThreadId>, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Snapshot<S>>> {
+    pub async fn history_in(
+        &self,
+        thread: impl Into<ThreadId>,
+        namespace: &Namespace,
+        query: &HistoryQuery,
+    ) -> Result<Vec<Snapshot<S>>> {
         let loaded = self.saver()?.history(&thread.into(), namespace, query).await?;
         loaded.iter().map(|loaded| self.snapshot(loaded, false)).collect()
     }
@@ -141,7 +146,12 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
         let state = state.downcast::<S>().map_err(|_| Error::internal("a thread holds a state of another type"))?;
         let mut next: Vec<String> = loaded.checkpoint.due.iter().map(|due| due.node.to_string()).collect();
         next.dedup();
-        Ok(Snapshot { state: View::new(state), checkpoint: loaded.checkpoint.clone(), next, tasks: tasks(loaded, is_live) })
+        Ok(Snapshot {
+            state: View::new(state),
+            checkpoint: loaded.checkpoint.clone(),
+            next,
+            tasks: tasks(loaded, is_live),
+        })
     }
 
     /// Changes the state of a thread from outside: through the reducers, as nobody or as a node.
@@ -154,7 +164,14 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
     /// Changes the state of a thread from outside in several supersteps of several updates each.
     #[must_use = "an update does nothing until it is awaited"]
     pub fn updates(&self, thread: impl Into<ThreadId>, supersteps: Vec<Vec<StateUpdate>>) -> UpdateState<S, C> {
-        UpdateState { graph: self.graph.clone(), saver: self.saver.clone(), thread: thread.into(), at: None, supersteps, types: PhantomData }
+        UpdateState {
+            graph: self.graph.clone(),
+            saver: self.saver.clone(),
+            thread: thread.into(),
+            at: None,
+            supersteps,
+            types: PhantomData,
+        }
     }
 
     /// Copies everything of a thread to a new one.
@@ -183,7 +200,9 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
 }
 
 fn no_thread(thread: &ThreadId) -> Error {
-    Error::new(Code::NotFound, format!("no thread `{thread}`")).help("run the graph on it first").on_thread(Some(thread))
+    Error::new(Code::NotFound, format!("no thread `{thread}`"))
+        .help("run the graph on it first")
+        .on_thread(Some(thread))
 }
 
 fn tasks(loaded: &Loaded, is_live: bool) -> Vec<TaskState> {
@@ -233,7 +252,10 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
     }
 
     async fn apply(self) -> Result<CheckpointId> {
-        let saver = self.saver.as_ref().ok_or_else(|| Error::new(Code::NoCheckpointer, "an update needs a store, and there is none").help("give one: `graph.checkpointer(..)`"))?;
+        let saver = self.saver.as_ref().ok_or_else(|| {
+            Error::new(Code::NoCheckpointer, "an update needs a store, and there is none")
+                .help("give one: `graph.checkpointer(..)`")
+        })?;
         let (clock, world) = real_world();
         let run = RunId::from_bits(world.fresh());
         let turn = self.graph.lanes.enter(&self.thread, &crate::control::Control::new(), WhenBusy::Reject).await?;

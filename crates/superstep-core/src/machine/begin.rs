@@ -169,7 +169,9 @@ impl Machine {
         };
         let mut moved = Vec::new();
         for (id, value) in answers {
-            let Some(asked) = asked.iter().find(|asked| asked.question.id == id) else { return Err(self.not_open(id, &asked)) };
+            let Some(asked) = asked.iter().find(|asked| asked.question.id == id) else {
+                return Err(self.not_open(id, &asked));
+            };
             check_answer(&asked.question, &value)?;
             moved.push((asked.pending.task, asked.question.clone(), value));
         }
@@ -180,7 +182,9 @@ impl Machine {
         for (task, question, value) in moved {
             let Some(place) = old.iter().position(|key| key.id() == task) else { continue };
             // The questions of a task are numbered: the same number on the new line is the same question.
-            let Some(ordinal) = (0..1_000).find(|ordinal| old[place].question(*ordinal) == question.id) else { continue };
+            let Some(ordinal) = (0..1_000).find(|ordinal| old[place].question(*ordinal) == question.id) else {
+                continue;
+            };
             let key = self.key(&self.position.due[place]);
             let (id, Some(checkpoint)) = (key.question(ordinal), self.head) else { continue };
             let pending = |entry| Pending { checkpoint, task: key.id(), node: question.node.clone(), entry };

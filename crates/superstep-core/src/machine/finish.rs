@@ -211,10 +211,13 @@ impl Machine {
                     (send.node, Some(Box::new(input)))
                 }
             };
-            let target = self.target(name, &endpoint)?;
-            if let Some(allowed) = allowed.filter(|allowed| !allowed.iter().any(|(known, _)| *known == target)) {
-                return Err(self.not_allowed(name, &endpoint, allowed));
-            }
+            let target = match (self.target(name, &endpoint), allowed) {
+                (Ok(target), Some(allowed)) if !allowed.iter().any(|(known, _)| *known == target) => {
+                    return Err(self.not_allowed(name, &endpoint, allowed));
+                }
+                (Err(_), Some(allowed)) => return Err(self.not_allowed(name, &endpoint, allowed)),
+                (target, _) => target?,
+            };
             match (target, send) {
                 (Target::End, None) => {}
                 (Target::End, Some(_)) => {
@@ -237,8 +240,11 @@ impl Machine {
             }
             Endpoint::Name(name) => self.graph.find(name).map(Target::Node).ok_or_else(|| {
                 let names: Vec<String> = self.graph.names().map(|name| format!("`{name}`")).collect();
-                let help = did_you_mean(name, self.graph.names())
-                    .unwrap_or_else(|| format!("the nodes are {}", names.join(", ")));
+                let known = format!("the nodes are {}", names.join(", "));
+                let help = match did_you_mean(name, self.graph.names()) {
+                    Some(near) => format!("{near} {known}"),
+                    None => known,
+                };
                 Error::new(Code::InvalidRoute, format!("`{from}` leads to `{name}`, which is no node")).help(help)
             }),
         }
@@ -250,7 +256,9 @@ impl Machine {
             Target::End => "the end".to_owned(),
         };
         let returned = match endpoint {
-            Endpoint::Node(id) => self.graph.node(*id).name.to_string(),
+            Endpoint::Node(id) => {
+                self.graph.nodes.get(id.index()).map_or("a node of another graph", |node| &node.name).to_owned()
+            }
             other => other.to_string(),
         };
         let allowed: Vec<String> = allowed.iter().map(|(target, _)| show(target)).collect();

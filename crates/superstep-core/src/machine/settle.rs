@@ -21,11 +21,19 @@ impl Machine {
             return;
         }
         if self.slots.iter().any(|slot| matches!(slot.status, Status::Cancelled)) {
-            let end = if self.drain { End::Drained } else { End::Failed(Error::new(Code::Cancelled, "the run was cancelled")) };
+            let end = if self.drain {
+                End::Drained
+            } else {
+                End::Failed(Error::new(Code::Cancelled, "the run was cancelled"))
+            };
             self.end_early(end, ThreadStatus::Idle);
             return;
         }
-        if let Some(nodes) = self.slots.iter().find_map(|slot| if let Status::Paused(nodes) = &slot.status { Some(nodes.clone()) } else { None }) {
+        if let Some(nodes) = self
+            .slots
+            .iter()
+            .find_map(|slot| if let Status::Paused(nodes) = &slot.status { Some(nodes.clone()) } else { None })
+        {
             self.end_early(End::Paused(nodes), ThreadStatus::Interrupted);
             return;
         }

@@ -63,7 +63,10 @@ impl Machine {
                 Error::listing(Code::InputInvalid, "the update does not fit the state", problems)
             })?;
             self.stamp(&mut resolved);
-            folds.push(TaskUpdate { node: who.map_or_else(|| "update".into(), |id| self.graph.node(id).name.clone()), update: resolved });
+            folds.push(TaskUpdate {
+                node: who.map_or_else(|| "update".into(), |id| self.graph.node(id).name.clone()),
+                update: resolved,
+            });
             nodes.push((as_node, who));
         }
         // As for an input: whoever gives a second value to a field that is set once is told, never ignored.
@@ -128,14 +131,17 @@ impl Machine {
 
     /// Saves, and carries what finished tasks gave over to the new checkpoint: they are not run again.
     fn save_after_update(&mut self, applied: crate::apply::Applied) {
-        let old: Vec<(Due, crate::id::TaskId)> = self.position.due.iter().map(|due| (due.clone(), self.previous_key(due))).collect();
+        let old: Vec<(Due, crate::id::TaskId)> =
+            self.position.due.iter().map(|due| (due.clone(), self.previous_key(due))).collect();
         let known = std::mem::take(&mut self.pending);
         self.save_checkpoint(Source::Update, applied);
         let Some(checkpoint) = self.head else { return };
         let mut carried = Vec::new();
         for (due, task) in old {
             let new = self.key(&due).id();
-            let kept = known.iter().filter(|entry| entry.task == task && matches!(entry.entry, Entry::Done(_) | Entry::Once { .. }));
+            let kept = known
+                .iter()
+                .filter(|entry| entry.task == task && matches!(entry.entry, Entry::Done(_) | Entry::Once { .. }));
             carried.extend(kept.map(|entry| Pending { checkpoint, task: new, ..entry.clone() }));
         }
         if !carried.is_empty() {
@@ -157,7 +163,9 @@ impl Machine {
     /// When the update or the targets are refused; nothing is changed then.
     pub fn command(&mut self, output: Output) -> Result<()> {
         if self.is_new() {
-            return Err(Error::new(Code::InputInvalid, "a command needs a thread that has begun").help("give an input first"));
+            return Err(
+                Error::new(Code::InputInvalid, "a command needs a thread that has begun").help("give an input first")
+            );
         }
         let (update, leads) = self.resolve_command(output)?;
         let applied = self.fold_input(update)?;

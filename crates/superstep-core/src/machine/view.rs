@@ -17,7 +17,8 @@ impl Machine {
             return self.state.clone();
         }
         let spec = self.graph.node(node);
-        let declared = |id: &FieldId| [&spec.reads, &spec.writes].into_iter().flatten().any(|fields| fields.contains(id));
+        let declared =
+            |id: &FieldId| [&spec.reads, &spec.writes].into_iter().flatten().any(|fields| fields.contains(id));
         let hidden: Vec<FieldId> = private.iter().filter(|id| !declared(id)).copied().collect();
         hide(&self.graph, &self.state, &hidden)
     }

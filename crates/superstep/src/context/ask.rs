@@ -37,10 +37,16 @@ impl Ask {
     ///
     /// # Cancel safety
     /// Dropping the future withdraws the question only if the node goes on to end without it.
-    pub async fn person<A: DeserializeOwned + JsonSchema>(&self, name: &str, show: impl Serialize) -> Result<A, NodeError> {
+    pub async fn person<A: DeserializeOwned + JsonSchema>(
+        &self,
+        name: &str,
+        show: impl Serialize,
+    ) -> Result<A, NodeError> {
         let schema = serde_json::to_value(schemars::schema_for!(A))?;
         // The schema of a plain value accepts everything: saying so helps nobody.
-        let schema = Some(schema).filter(|schema| schema.as_object().is_none_or(|object| object.keys().any(|key| !key.starts_with('$') && key != "title")));
+        let schema = Some(schema).filter(|schema| {
+            schema.as_object().is_none_or(|object| object.keys().any(|key| !key.starts_with('$') && key != "title"))
+        });
         let answer = self.question(name, serde_json::to_value(show)?, schema, None).await;
         Ok(serde_json::from_value(answer)?)
     }
@@ -49,7 +55,13 @@ impl Ask {
     ///
     /// # Errors
     /// When the question cannot be written as JSON.
-    pub async fn with(&self, name: &str, show: impl Serialize, text: &str, schema: Option<Value>) -> Result<Value, NodeError> {
+    pub async fn with(
+        &self,
+        name: &str,
+        show: impl Serialize,
+        text: &str,
+        schema: Option<Value>,
+    ) -> Result<Value, NodeError> {
         let text = Some(text.to_owned()).filter(|text| !text.is_empty());
         Ok(self.question(name, serde_json::to_value(show)?, schema, text).await)
     }
@@ -73,4 +85,3 @@ impl Ask {
         std::future::pending().await
     }
 }
-

@@ -66,7 +66,8 @@ pub(super) fn look_up(map: &[(String, Endpoint)], otherwise: Option<&Endpoint>, 
         Some(to) => Ok(Go::to(to.clone())),
         None => {
             let known: Vec<String> = map.iter().map(|(key, _)| format!("`{key}`")).collect();
-            Err(Fault::new(format!("it returned `{key}`, known are {}", known.join(", "))).help("add the key, or a default"))
+            Err(Fault::new(format!("it returned `{key}`, known are {}", known.join(", ")))
+                .help("add the key, or a default"))
         }
     }
 }

@@ -32,7 +32,8 @@ impl Known {
 
     /// Whether a person is still asked something.
     pub(super) fn has_open_question(&self) -> bool {
-        let answers = |id| self.entries.iter().any(|known| matches!(&known.entry, Entry::Answer(answer) if answer.id == id));
+        let answers =
+            |id| self.entries.iter().any(|known| matches!(&known.entry, Entry::Answer(answer) if answer.id == id));
         self.entries.iter().any(|known| matches!(&known.entry, Entry::Question(question) if !answers(question.id)))
     }
 }

@@ -170,7 +170,11 @@ impl Line {
         let saved = &self.saved[place];
         let is_same = Arc::ptr_eq(&saved.checkpoint, checkpoint)
             || (saved.checkpoint == *checkpoint && self.has_changes(saved, commit));
-        if is_same { Ok(()) } else { Err(Error::internal(format!("checkpoint {} was saved with other content", checkpoint.id))) }
+        if is_same {
+            Ok(())
+        } else {
+            Err(Error::internal(format!("checkpoint {} was saved with other content", checkpoint.id)))
+        }
     }
 
     fn has_changes(&self, saved: &Saved, commit: &Commit) -> bool {
@@ -196,9 +200,8 @@ impl Line {
 
     fn loaded(&self, place: usize) -> Loaded {
         let saved = &self.saved[place];
-        let field = |(number, version): (usize, Option<&Arc<Version>>)| {
-            Some((self.names[number].clone(), version?.log()))
-        };
+        let field =
+            |(number, version): (usize, Option<&Arc<Version>>)| Some((self.names[number].clone(), version?.log()));
         let mut fields = Vec::with_capacity(self.names.len());
         if place + 1 == self.saved.len() {
             fields.extend(self.heads.iter().map(Option::as_ref).enumerate().filter_map(field));
@@ -297,9 +300,9 @@ fn version(head: Option<&Arc<Version>>, change: &FieldChange, state: Option<&Sta
                 |copy| Version::whole_after(head, copy, order),
             ))
         }
-        None => whole().map(|copy| Version::whole(copy, order)).ok_or_else(|| {
-            Error::internal(format!("field `{field}` has no value that its change could be made on"))
-        }),
+        None => whole()
+            .map(|copy| Version::whole(copy, order))
+            .ok_or_else(|| Error::internal(format!("field `{field}` has no value that its change could be made on"))),
     }
 }
 
@@ -313,5 +316,6 @@ fn is_made_by(version: &Version, change: &FieldChange, state: Option<&StateRef>)
 }
 
 fn missing(id: CheckpointId) -> Error {
-    Error::new(Code::NotFound, format!("no checkpoint {id}")).help("it may have been pruned, or belong to another thread or graph")
+    Error::new(Code::NotFound, format!("no checkpoint {id}"))
+        .help("it may have been pruned, or belong to another thread or graph")
 }

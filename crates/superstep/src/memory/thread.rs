@@ -118,8 +118,10 @@ fn check_place(commit: &Commit) -> Result<()> {
 }
 
 pub(super) fn fenced(lease: &Lease) -> Error {
-    let message =
-        format!("fenced: lease {} of thread `{}` was given back or taken over by another run", lease.fence, lease.thread);
+    let message = format!(
+        "fenced: lease {} of thread `{}` was given back or taken over by another run",
+        lease.fence, lease.thread
+    );
     Error::new(Code::ThreadBusy, message).retryable(false).on_thread(Some(&lease.thread))
 }
 

@@ -83,13 +83,21 @@ fn trip(runs: &Runs) -> Compiled<Trip> {
     let round = graph.node("round", |trip: View<Trip>| Trip::update().rounds(trip.rounds + 1));
     graph.edge(START, fly).edge(START, drive).edge(START, pack);
     graph.join([fly, drive, pack], hotel);
-    graph.route(hotel, move |_: &Trip| ["ann", "bob", "cyd"].map(|who| Send::new(vote, who.to_owned())).to_vec(), [vote]);
+    graph.route(
+        hotel,
+        move |_: &Trip| ["ann", "bob", "cyd"].map(|who| Send::new(vote, who.to_owned())).to_vec(),
+        [vote],
+    );
     graph.edge(vote, approve).edge(approve, round);
     graph.route(round, move |trip: &Trip| if trip.rounds < 2 { Go::to(pack) } else { Go::end() }, [pack.into(), END]);
     graph.compile().unwrap()
 }
 
-async fn live(graph: &Compiled<Trip>, store: impl Into<superstep::core::port::SharedCheckpointer>, begun: bool) -> Result<Outcome<Trip>, Error> {
+async fn live(
+    graph: &Compiled<Trip>,
+    store: impl Into<superstep::core::port::SharedCheckpointer>,
+    begun: bool,
+) -> Result<Outcome<Trip>, Error> {
     let store = store.into();
     let has_thread = begun && graph.threads().checkpointer(store.clone()).state("t").await.is_ok();
     let mut out = match has_thread {
@@ -120,7 +128,9 @@ async fn a_crash_at_any_write_changes_nothing() {
             let graph = trip(&runs);
             let store = CrashAt::new(disk.clone(), at, last);
             let survived = live(&graph, store, false).await.is_ok();
-            let out = live(&graph, disk, true).await.unwrap_or_else(|error| panic!("crash at write {at}, {last:?}: {error:?}"));
+            let out = live(&graph, disk, true)
+                .await
+                .unwrap_or_else(|error| panic!("crash at write {at}, {last:?}: {error:?}"));
             assert_eq!(seen(&out), expected, "crash at write {at}, {last:?}");
             check_runs(&calm, &runs.lock().unwrap(), last, at);
             if survived {

@@ -162,7 +162,7 @@ macro_rules! checkpointer_atomic {
         mod atomic {
             #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
             use super::*;
-            use $crate::testing::checkpointer::{check, atomic as checks};
+            use $crate::testing::checkpointer::{atomic as checks, check};
 
             /// R-FWK-33: a checkpoint with an entry for an unknown one is not saved.
             #[test]

@@ -37,7 +37,8 @@ pub fn check<C, W, E>(
 }
 
 /// Two futures: what each worker does, and what is true at the end.
-type Parts = (fn(SharedCheckpointer, usize) -> BoxFuture<'static, ()>, fn(SharedCheckpointer) -> BoxFuture<'static, ()>);
+type Parts =
+    (fn(SharedCheckpointer, usize) -> BoxFuture<'static, ()>, fn(SharedCheckpointer) -> BoxFuture<'static, ()>);
 
 /// R-FWK-33: many threads are written at once, and each is as if it were alone.
 pub fn many_threads_are_written_at_once() -> Parts {
@@ -114,7 +115,10 @@ pub fn readers_see_whole_checkpoints() -> Parts {
             };
             let (values, step) = (super::writer::read(&schema, &loaded), loaded.checkpoint.step);
             let items = values["log"].as_array().map(|items| items.len() as i64);
-            assert_eq!((&values["count"], items, &values["notes"]["step"]), (&json!(step + 1), Some(step + 1), &json!(step)));
+            assert_eq!(
+                (&values["count"], items, &values["notes"]["step"]),
+                (&json!(step + 1), Some(step + 1), &json!(step))
+            );
             if step + 1 == STEPS {
                 return;
             }

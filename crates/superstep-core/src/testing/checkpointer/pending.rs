@@ -75,7 +75,8 @@ pub async fn every_kind_of_entry_comes_back(store: SharedCheckpointer) {
 /// R-FWK-34: a result comes back with its writes, its ways and what it asks of the graph around.
 pub async fn a_result_comes_back_whole(store: SharedCheckpointer) {
     let writer = begin(&store).await;
-    let send = StoredSend { index: 3, payload: json!({ "a": [u64::MAX] }).into(), timeout: Some(Duration::from_secs(1)) };
+    let send =
+        StoredSend { index: 3, payload: json!({ "a": [u64::MAX] }).into(), timeout: Some(Duration::from_secs(1)) };
     let output = StoredOutput {
         writes: vec![
             StoredWrite { field: "log".into(), overwrite: true, value: json!(["é", null]).into() },
@@ -187,10 +188,9 @@ pub async fn entries_may_come_with_a_checkpoint(store: SharedCheckpointer) {
 pub async fn an_entry_for_an_unknown_checkpoint_is_refused(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     let inside = writer.inside("child");
-    for commit in [
-        writer.note(vec![known(id(9), 1, done("a"))], None),
-        inside.note(vec![known(id(1), 1, done("a"))], None),
-    ] {
+    for commit in
+        [writer.note(vec![known(id(9), 1, done("a"))], None), inside.note(vec![known(id(1), 1, done("a"))], None)]
+    {
         let error = store.commit(&commit).await.expect_err("the checkpoint is unknown");
         assert_eq!(error.code(), Code::NotFound);
     }

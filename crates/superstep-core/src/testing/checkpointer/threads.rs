@@ -20,7 +20,9 @@ pub async fn threads_stay_apart(store: SharedCheckpointer) {
     for step in 0..5 {
         for writer in &mut writers {
             let saved = writer.step(json!({ "log": [format!("{} {step}", writer.lease.thread)] })).await;
-            writer.know(saved, 1, Entry::Once { key: writer.lease.thread.to_string(), value: json!(step).into() }).await;
+            writer
+                .know(saved, 1, Entry::Once { key: writer.lease.thread.to_string(), value: json!(step).into() })
+                .await;
         }
     }
     for writer in &writers {
@@ -35,7 +37,8 @@ pub async fn threads_stay_apart(store: SharedCheckpointer) {
 pub async fn namespaces_stay_apart(store: SharedCheckpointer) {
     let root = Writer::open(&store, "thread").await;
     let child = root.inside("child:1");
-    let mut writers = [root.clone(), child.clone(), child.inside("inner:1"), root.inside("child:2"), root.inside("child")];
+    let mut writers =
+        [root.clone(), child.clone(), child.inside("inner:1"), root.inside("child:2"), root.inside("child")];
     for step in 0..5 {
         for writer in &mut writers {
             let saved = writer.step(json!({ "log": [format!("{} {step}", writer.namespace.as_str())] })).await;

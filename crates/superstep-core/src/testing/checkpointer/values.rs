@@ -42,7 +42,8 @@ pub async fn numbers_with_a_fraction_come_back_exactly(store: SharedCheckpointer
 
 /// R-FWK-50: text outside ASCII and with control characters comes back.
 pub async fn text_outside_ascii_comes_back(store: SharedCheckpointer) {
-    let texts = ["Zürich", "naïve", "日本語", "🦀👩‍👩‍👧", "\u{0}", "a\u{0}b", "\u{7f}\u{feff}\u{2028}", "\"\\/\n\r\t", "%_'; --"];
+    let texts =
+        ["Zürich", "naïve", "日本語", "🦀👩‍👩‍👧", "\u{0}", "a\u{0}b", "\u{7f}\u{feff}\u{2028}", "\"\\/\n\r\t", "%_'; --"];
     come_back(store, texts.map(Value::from).to_vec()).await;
 }
 

@@ -1,0 +1,79 @@
+//! What a superstep must not cost: copies of the state, and cores that stand still.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+
+use superstep::prelude::*;
+
+#[derive(State, Clone, Serialize, Deserialize)]
+struct Chat {
+    #[reduce(messages)]
+    messages: Messages,
+    #[reduce(append)]
+    log: Vec<String>,
+    turns: u64,
+}
+
+/// A chat whose messages and log hold 4 MB each.
+fn four_megabytes() -> ChatUpdate {
+    let messages = (0..1_000).map(|number| Message::user("x".repeat(4_096)).with_id(format!("m{number}")));
+    let log: Vec<String> = (0..1_000).map(|_| "y".repeat(4_096)).collect();
+    Chat::input().messages(messages.collect::<Vec<_>>()).log(log)
+}
+
+/// Bytes allocated by a run of this many supersteps over the large state, each adding one message and one line.
+fn bytes_of(supersteps: u64, store: Option<&Memory>) -> u64 {
+    let mut graph = Graph::<Chat>::new("chat");
+    let say = graph.node("say", |chat: View<Chat>| {
+        assert!(chat.messages.len() >= 1_000 && chat.log.len() >= 1_000);
+        Chat::update().turns(chat.turns + 1).messages(Message::assistant("hello")).log("said hello")
+    });
+    graph.edge(START, say).recursion_limit(100);
+    graph.route(
+        say,
+        move |chat: &Chat| if chat.turns < supersteps { Go::to(say) } else { Go::end() },
+        [say.into(), END],
+    );
+    let chat = graph.compile().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut run = chat.run(four_megabytes());
+    if let Some(store) = store {
+        run = run.checkpointer(store.clone()).thread("t");
+    }
+    let measured = allocation_counter::measure(|| drop(runtime.block_on(run.into_future()).unwrap()));
+    measured.bytes_total
+}
+
+/// R-GRA-41: nodes share the state: fifty supersteps over 8 MB allocate little more than one.
+#[test]
+fn a_superstep_does_not_copy_a_large_state() {
+    let (one, fifty) = (bytes_of(1, None), bytes_of(51, None));
+    let each = (fifty - one) / 50;
+    assert!(each < 8_000, "a superstep over 8 MB allocated {each} bytes");
+}
+
+/// R-FWK-42: with a store a step costs what it changed.
+#[test]
+fn a_saved_superstep_does_not_copy_a_large_state() {
+    let (one, fifty) = (bytes_of(1, Some(&Memory::new())), bytes_of(51, Some(&Memory::new())));
+    let each = (fifty - one) / 50;
+    assert!(each < 16_000, "a saved superstep over 8 MB allocated {each} bytes");
+}
+
+/// R-FWK-13: two tasks that compute meet at a barrier, so both must be on a core of their own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_that_compute_use_two_cores() {
+    let (barrier, met) = (Arc::new(Barrier::new(2)), Arc::new(AtomicUsize::new(0)));
+    let mut graph = Graph::<Chat>::new("compute");
+    for name in ["left", "right"] {
+        let (barrier, met) = (barrier.clone(), met.clone());
+        let work = graph.node(name, move || {
+            // Blocks its thread: with both tasks on one thread nobody would ever pass.
+            barrier.wait();
+            met.fetch_add(1, Ordering::SeqCst);
+        });
+        graph.edge(START, work).edge(work, END);
+    }
+    graph.compile().unwrap().run(Chat::input().turns(0u64)).await.unwrap();
+    assert_eq!(met.load(Ordering::SeqCst), 2);
+}

@@ -1,0 +1,11 @@
+//! A state without its derive.
+use superstep::prelude::*;
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Chat {
+    turns: u64,
+}
+
+fn main() {
+    let _ = Graph::<Chat>::new("chat");
+}

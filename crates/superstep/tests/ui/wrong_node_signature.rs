@@ -1,0 +1,22 @@
+//! Nodes that take or return something a node cannot.
+use superstep::prelude::*;
+
+#[derive(State, Clone, Serialize, Deserialize)]
+struct Chat {
+    turns: u64,
+}
+
+async fn takes_a_number(turns: u64) -> ChatUpdate {
+    Chat::update().turns(turns)
+}
+
+async fn returns_a_number(chat: View<Chat>) -> u64 {
+    chat.turns
+}
+
+fn main() {
+    let mut graph = Graph::<Chat>::new("chat");
+    graph.node("takes", takes_a_number);
+    graph.node("returns", returns_a_number);
+    graph.node("no function", 7);
+}
