@@ -1,7 +1,6 @@
 //! The project's own commands, run as `cargo xtask <command>`: what a change must pass, in one program.
 //!
 //! Dispatches and nothing else; one module per command. Never part of what users build, and never changes a file.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program talks to its terminal")]
 
 mod rust_source;
 mod spec;

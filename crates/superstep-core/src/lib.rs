@@ -3,7 +3,7 @@
 //! Give the machine a checkpoint and it says which tasks to run; give it their results and it says what
 //! to commit and what to tell. Users name the `superstep` crate, which re-exports what they need from here.
 
-#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+#![warn(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout, clippy::print_stderr)]
 
 mod advance;
 pub mod apply;

@@ -25,6 +25,7 @@ use crate::port::{Commit, Lease, StateRef, ThreadStatus};
 use crate::update::Update;
 
 mod begin;
+mod ephemeral;
 mod event;
 mod finish;
 mod limits;
@@ -33,6 +34,7 @@ mod settle;
 mod store;
 mod update;
 mod view;
+mod ways;
 
 pub use begin::{Answers, Resume, already_answered};
 pub use event::Event;
@@ -249,7 +251,7 @@ pub struct Machine {
     folded: Option<Applied>,
     phase: Phase,
     head: Option<CheckpointId>,
-    outbox: Vec<Box<Commit>>,
+    outbox: Vec<Commit>,
     events: Vec<Event>,
     unsaved_events: Vec<Event>,
     answers: Arc<Answers>,
@@ -268,7 +270,7 @@ impl Machine {
     /// What to do next.
     pub fn step(&mut self) -> Step {
         if !self.outbox.is_empty() {
-            return Step::Save(self.outbox.remove(0));
+            return Step::Save(Box::new(self.outbox.remove(0)));
         }
         if !self.cancel.is_empty() {
             return Step::Cancel(self.cancel.drain(..).collect());
@@ -290,7 +292,7 @@ impl Machine {
                 Phase::Over => return Step::Wait,
             }
             if !self.outbox.is_empty() {
-                return Step::Save(self.outbox.remove(0));
+                return Step::Save(Box::new(self.outbox.remove(0)));
             }
         }
     }
@@ -301,7 +303,7 @@ impl Machine {
     }
 
     /// What is to be saved, in order, for a rim that runs nothing.
-    pub fn take_commits(&mut self) -> Vec<Box<Commit>> {
+    pub fn take_commits(&mut self) -> Vec<Commit> {
         std::mem::take(&mut self.outbox)
     }
 

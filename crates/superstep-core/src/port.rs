@@ -7,7 +7,7 @@ mod checkpointer;
 mod clock;
 
 pub use checkpointer::{
-    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, SharedCheckpointer, StateRef, Stats,
+    At, Checkpointer, Commit, FieldLog, HistoryQuery, Lease, Loaded, PruneReport, Retention, SharedCheckpointer, StateRef, Stats,
     ThreadStatus,
 };
 pub use clock::Clock;

@@ -50,7 +50,10 @@ impl CachePolicy {
 
 /// Results by graph, node and key, for the length of a process. Shared by all threads.
 #[derive(Clone, Default)]
-pub struct Cache(Arc<Mutex<BTreeMap<(Arc<str>, Arc<str>, String), Kept>>>);
+pub struct Cache(Arc<Mutex<BTreeMap<CallKey, Kept>>>);
+
+/// Graph, node and key of a call.
+pub(crate) type CallKey = (Arc<str>, Arc<str>, String);
 
 struct Kept {
     output: Output,
@@ -69,13 +72,13 @@ impl Cache {
         lock(&self.0).retain(|(_, kept, _), _| node.is_some_and(|node| node != &**kept));
     }
 
-    pub(crate) fn get(&self, key: &(Arc<str>, Arc<str>, String), now: i64) -> Option<Output> {
+    pub(crate) fn get(&self, key: &CallKey, now: i64) -> Option<Output> {
         let kept = lock(&self.0);
         let found = kept.get(key).filter(|kept| kept.until.is_none_or(|until| now < until))?;
         Some(found.output.clone())
     }
 
-    pub(crate) fn put(&self, key: (Arc<str>, Arc<str>, String), output: Output, ttl: Option<Duration>, now: i64) {
+    pub(crate) fn put(&self, key: CallKey, output: Output, ttl: Option<Duration>, now: i64) {
         let until = ttl.map(|ttl| now.saturating_add(i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX)));
         let mut kept = lock(&self.0);
         // What has run out goes when something new comes, so the cache does not grow with time.

@@ -147,7 +147,7 @@ async fn attempts(shared: &Arc<Shared>, entry: &NodeEntry, task: Task) -> TaskEn
     let cell = Arc::new(TaskCell::default());
     let first_attempt = if entry.retry.is_empty() { 0 } else { shared.clock.now() };
     for attempt in 1.. {
-        let cx = task_cx(shared, task.clone(), attempt, first_attempt, &cell, None);
+        let cx = task_cx(shared, task.clone(), Try { number: attempt, first: first_attempt }, &cell, None);
         let error = match attempt_once(entry, &entry.action, &cx).await {
             Attempt::Ended(end) => return end,
             Attempt::Failed(error) => error,
@@ -166,16 +166,16 @@ async fn attempts(shared: &Arc<Shared>, entry: &NodeEntry, task: Task) -> TaskEn
     TaskEnd::Cancelled
 }
 
-fn task_cx(
-    shared: &Arc<Shared>,
-    task: Task,
-    attempt: u32,
-    first_attempt: i64,
-    cell: &Arc<TaskCell>,
-    failure: Option<Failure>,
-) -> Cx {
+/// Which attempt of a task, and when the first one began.
+#[derive(Clone, Copy)]
+struct Try {
+    number: u32,
+    first: i64,
+}
+
+fn task_cx(shared: &Arc<Shared>, task: Task, attempt: Try, cell: &Arc<TaskCell>, failure: Option<Failure>) -> Cx {
     let (shared, cell) = (shared.clone(), cell.clone());
-    Cx(Arc::new(TaskCx { shared, task, attempt, first_attempt, cell, failure }))
+    Cx(Arc::new(TaskCx { shared, task, attempt: attempt.number, first_attempt: attempt.first, cell, failure }))
 }
 
 enum Attempt {
@@ -257,7 +257,7 @@ async fn give_up(shared: &Arc<Shared>, entry: &NodeEntry, task: Task, error: Nod
     let error = error.at_node(&*node);
     // Kept before the handler starts: after a crash the handler runs again, not the node.
     let cell = Arc::new(TaskCell::default());
-    let cx = task_cx(shared, task.clone(), 1, 0, &cell, None);
+    let cx = task_cx(shared, task.clone(), Try { number: 1, first: 0 }, &cell, None);
     let value = Datum::live(StoredError::from(&error));
     if let Err(error) = cx.record(Entry::Once { key: FAILURE.to_owned(), value }).await {
         return TaskEnd::Failed(error);
@@ -269,7 +269,7 @@ async fn give_up(shared: &Arc<Shared>, entry: &NodeEntry, task: Task, error: Nod
 async fn handle(shared: &Arc<Shared>, handler: &Arc<dyn Action>, task: Task, error: Error) -> TaskEnd {
     let node = shared.program.topology.node(task.node).name.clone();
     let cell = Arc::new(TaskCell::default());
-    let cx = task_cx(shared, task, 1, 0, &cell, Some(Failure { node, error }));
+    let cx = task_cx(shared, task, Try { number: 1, first: 0 }, &cell, Some(Failure { node, error }));
     match guarded(handler, &cx).await {
         Attempt::Ended(TaskEnd::Done(output)) => TaskEnd::Done(handled(shared, output)),
         Attempt::Ended(end) => end,

@@ -3,7 +3,7 @@
 //! A graph is drawn once and compiled; a run is awaited or streamed. Start with [`prelude`] and the example
 //! in the README; the book has the rest.
 
-#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+#![warn(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout, clippy::print_stderr)]
 
 mod cache;
 mod call;

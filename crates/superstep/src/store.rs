@@ -49,7 +49,10 @@ impl<S: Store> From<S> for SharedStore {
 
 /// A store for the length of a process.
 #[derive(Clone, Default)]
-pub struct MemoryStore(Arc<Mutex<BTreeMap<(Vec<String>, String), Value>>>);
+pub struct MemoryStore(Arc<Mutex<Items>>);
+
+/// Values by namespace and key.
+type Items = BTreeMap<(Vec<String>, String), Value>;
 
 impl MemoryStore {
     /// An empty store.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use smallvec::SmallVec;
 
+use super::ephemeral::Stale;
 use super::store::{read_position, read_state};
 use super::{Config, Machine, Phase, Slot, Status};
 use crate::advance::{Leads, Position, advance};
@@ -230,12 +231,11 @@ impl Machine {
         if problems.is_empty() {
             return Ok(update);
         }
-        let code = if problems.iter().all(|problem| problem.message.starts_with("expected")) {
-            Code::TypeMismatch
-        } else {
-            Code::InputInvalid
+        let is_type = |problem: &Problem| {
+            ["expected", "invalid type", "invalid value"].iter().any(|start| problem.message.starts_with(start))
         };
-        Err(Error::listing(code, "the input is not valid", problems))
+        let code = if problems.iter().all(is_type) { Code::TypeMismatch } else { Code::InputInvalid };
+        Err(Error::listing(code, "the input is not valid", problems).help("nothing ran: correct the input and run again"))
     }
 
     /// The required fields that the first input of a thread lacks.
@@ -264,7 +264,17 @@ impl Machine {
         // An input that contradicts a value set once is the caller's mistake, never ignored.
         let rules = FoldRules { strict_set_once: true, keep_undo: false };
         let updates = [TaskUpdate { node: "input".into(), update }];
-        let applied = apply(&self.graph.schema, &mut self.state, &mut self.written, updates, rules)?;
+        let graph = self.graph.clone();
+        let stale = Stale::empty(&graph.schema, &mut self.state, &self.written, &updates);
+        let folded = apply(&graph.schema, &mut self.state, &mut self.written, updates, rules);
+        let mut applied = match folded {
+            Ok(applied) => applied,
+            Err(error) => {
+                stale.put_back(&mut self.state);
+                return Err(error);
+            }
+        };
+        stale.note(&mut applied);
         for warning in &applied.warnings {
             self.warn(warning.clone());
         }
@@ -274,7 +284,7 @@ impl Machine {
     pub(super) fn start_leads(&self) -> Result<Leads> {
         let mut leads = Leads { follow_edges: true, ways: SmallVec::new() };
         for route in &self.graph.start.routes {
-            self.decide(crate::graph::START_NAME, None, route, &*self.state, &mut leads)?;
+            self.decide(None, route, &*self.state, &mut leads)?;
         }
         Ok(leads)
     }

@@ -3,21 +3,21 @@
 //! A superstep of one task folds its update at once, so that its routes see it. In a superstep of several,
 //! a route sees its own node's update and not those of its siblings.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::ephemeral::Stale;
+use super::ways::Leading;
 use super::{Event, Machine, Resolved, Status, TaskEnd, out_of_turn};
-use crate::advance::{Due, Leads, SendInput};
+use crate::advance::Leads;
 use crate::apply::{FieldSet, FoldRules, TaskUpdate, apply, apply_with_undo};
 use crate::checkpoint::{Entry, Question, WhyKind};
-use crate::command::{Go, Hop, Output, Scope};
+use crate::command::{Go, Output, Scope};
 use crate::error::{Code, Error, Result};
 use crate::field::AnyState;
-use crate::graph::{BranchPolicy, Compat, Endpoint, Route, Target};
+use crate::graph::{BranchPolicy, Compat};
 use crate::id::NodeId;
-use crate::suggest::did_you_mean;
 use crate::update::Update;
 
 impl Machine {
@@ -85,7 +85,8 @@ impl Machine {
             let update = update.map_err(|problems| {
                 let is_unknown = problems.iter().any(|problem| problem.message.starts_with("no field"));
                 let code = if is_unknown { Code::UnknownField } else { Code::TypeMismatch };
-                Error::listing(code, "its update does not fit the state", problems)
+                let error = Error::listing(code, "its update does not fit the state", problems);
+                if is_unknown { error } else { error.help("return values of the fields' types, or change the types") }
             })?;
             resolved.update.extend(update);
         }
@@ -105,8 +106,9 @@ impl Machine {
         }
         let replaces_edges = output.skip_edges || output.goto.is_some() && self.graph.compat == Compat::Strict;
         resolved.leads.follow_edges = !replaces_edges;
-        self.add_hops(node, output.goto.unwrap_or_default(), WhyKind::Goto, None, &mut resolved.leads)?;
-        self.add_hops(node, Go::sends(output.sends), WhyKind::Send, None, &mut resolved.leads)?;
+        let by_goto = Leading { node: Some(node), name: &self.graph.node(node).name, why: WhyKind::Goto, allowed: None };
+        self.add_ways(&by_goto, output.goto.unwrap_or_default(), &mut resolved.leads)?;
+        self.add_ways(&by_goto, Go::sends(output.sends), &mut resolved.leads)?;
         let routes = !replaces_edges && !self.graph.exits[node.index()].routes.is_empty();
         if self.slots.len() == 1 {
             self.fold_alone(node, &mut resolved, routes)?;
@@ -122,7 +124,16 @@ impl Machine {
         let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: routes };
         let update = if self.config.observe { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
         let updates = [TaskUpdate { node: graph.node(node).name.clone(), update }];
-        let (applied, back) = apply_with_undo(&graph.schema, &mut self.state, &mut self.written, updates, rules)?;
+        let stale = Stale::empty(&graph.schema, &mut self.state, &self.written, &updates);
+        let folded = apply_with_undo(&graph.schema, &mut self.state, &mut self.written, updates, rules);
+        let (mut applied, back) = match folded {
+            Ok(folded) => folded,
+            Err(error) => {
+                stale.put_back(&mut self.state);
+                return Err(error);
+            }
+        };
+        stale.note(&mut applied);
         if routes {
             let state = self.state.clone();
             let decided = self.route(node, &*state, &mut resolved.leads);
@@ -131,6 +142,7 @@ impl Machine {
                 if let Some(state) = Arc::get_mut(&mut self.state) {
                     back.run(state, &mut self.written);
                 }
+                stale.put_back(&mut self.state);
                 return Err(error);
             }
         }
@@ -144,129 +156,14 @@ impl Machine {
         let mut written: FieldSet = self.written.clone();
         let updates = [TaskUpdate { node: self.graph.node(node).name.clone(), update: resolved.update.clone() }];
         let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: false };
+        Stale::empty(&self.graph.schema, &mut private, &written, &updates);
         apply(&self.graph.schema, &mut private, &mut written, updates, rules)?;
         self.route(node, &*private, &mut resolved.leads)
     }
 
     fn route(&self, node: NodeId, state: &AnyState, leads: &mut Leads) -> Result<()> {
-        let name = self.graph.node(node).name.clone();
-        for route in &self.graph.exits[node.index()].routes {
-            self.decide(&name, Some(node), route, state, leads)?;
-        }
-        Ok(())
-    }
-
-    /// Asks one route where to go on.
-    pub(super) fn decide(
-        &self,
-        name: &str,
-        node: Option<NodeId>,
-        route: &Route,
-        state: &AnyState,
-        leads: &mut Leads,
-    ) -> Result<()> {
-        let decided = catch_unwind(AssertUnwindSafe(|| (route.decide)(state))).unwrap_or_else(|panic| {
-            Err(crate::fault::Fault::new(format!("the route panicked: {}", crate::error::panic_text(&*panic)))
-                .of(Code::NodeFailed))
-        });
-        let go = decided.map_err(|fault| {
-            let error =
-                Error::new(fault.code.unwrap_or(Code::InvalidRoute), format!("a route of `{name}`: {}", fault.message));
-            fault.help.into_iter().fold(error, Error::help)
-        })?;
-        if go.is_empty() && route.targets.is_some() {
-            return Err(Error::new(Code::InvalidRoute, format!("a route of `{name}` returned nothing"))
-                .help("return `Go::end()` to end this branch"));
-        }
-        let allowed = route.targets.as_deref();
-        self.add_hops_from(node, name, go, WhyKind::Route, allowed, leads)
-    }
-
-    fn add_hops(
-        &self,
-        node: NodeId,
-        go: Go,
-        why: WhyKind,
-        allowed: Option<&[(Target, Option<String>)]>,
-        leads: &mut Leads,
-    ) -> Result<()> {
-        let name = self.graph.node(node).name.clone();
-        self.add_hops_from(Some(node), &name, go, why, allowed, leads)
-    }
-
-    fn add_hops_from(
-        &self,
-        node: Option<NodeId>,
-        name: &str,
-        go: Go,
-        why: WhyKind,
-        allowed: Option<&[(Target, Option<String>)]>,
-        leads: &mut Leads,
-    ) -> Result<()> {
-        for hop in go {
-            let (endpoint, send) = match hop {
-                Hop::To(endpoint) => (endpoint, None),
-                Hop::Send(send) => {
-                    let input = SendInput { index: 0, payload: send.payload, timeout: send.timeout };
-                    (send.node, Some(Box::new(input)))
-                }
-            };
-            let target = match (self.target(name, &endpoint), allowed) {
-                (Ok(target), Some(allowed)) if !allowed.iter().any(|(known, _)| *known == target) => {
-                    return Err(self.not_allowed(name, &endpoint, allowed));
-                }
-                (Err(_), Some(allowed)) => return Err(self.not_allowed(name, &endpoint, allowed)),
-                (target, _) => target?,
-            };
-            match (target, send) {
-                (Target::End, None) => {}
-                (Target::End, Some(_)) => {
-                    return Err(Error::new(Code::InvalidRoute, format!("`{name}` sends a task to the end")));
-                }
-                (Target::Node(id), None) => leads.ways.push(Due::new(id, why, node)),
-                (Target::Node(id), send) => leads.ways.push(Due { send, ..Due::new(id, WhyKind::Send, node) }),
-            }
-        }
-        Ok(())
-    }
-
-    fn target(&self, from: &str, endpoint: &Endpoint) -> Result<Target> {
-        match endpoint {
-            Endpoint::End => Ok(Target::End),
-            Endpoint::Start => Err(Error::new(Code::InvalidRoute, format!("`{from}` leads to the start"))),
-            Endpoint::Node(id) if id.index() < self.graph.nodes.len() => Ok(Target::Node(*id)),
-            Endpoint::Node(_) => {
-                Err(Error::new(Code::InvalidRoute, format!("`{from}` leads to a node of another graph")))
-            }
-            Endpoint::Name(name) => self.graph.find(name).map(Target::Node).ok_or_else(|| {
-                let names: Vec<String> = self.graph.names().map(|name| format!("`{name}`")).collect();
-                let known = format!("the nodes are {}", names.join(", "));
-                let help = match did_you_mean(name, self.graph.names()) {
-                    Some(near) => format!("{near} {known}"),
-                    None => known,
-                };
-                Error::new(Code::InvalidRoute, format!("`{from}` leads to `{name}`, which is no node")).help(help)
-            }),
-        }
-    }
-
-    fn not_allowed(&self, name: &str, endpoint: &Endpoint, allowed: &[(Target, Option<String>)]) -> Error {
-        let show = |target: &Target| match target {
-            Target::Node(id) => format!("`{}`", self.graph.node(*id).name),
-            Target::End => "the end".to_owned(),
-        };
-        let returned = match endpoint {
-            Endpoint::Node(id) => {
-                self.graph.nodes.get(id.index()).map_or("a node of another graph", |node| &node.name).to_owned()
-            }
-            other => other.to_string(),
-        };
-        let allowed: Vec<String> = allowed.iter().map(|(target, _)| show(target)).collect();
-        Error::new(
-            Code::InvalidRoute,
-            format!("a route of `{name}` returned `{returned}`, allowed are {}", allowed.join(", ")),
-        )
-        .help("add the target to the route, or return one of the declared ones")
+        let mut routes = self.graph.exits[node.index()].routes.iter();
+        routes.try_for_each(|route| self.decide(Some(node), route, state, leads))
     }
 
     pub(super) fn resolve_command(&mut self, output: Output) -> Result<(Update, Leads)> {
@@ -279,8 +176,9 @@ impl Machine {
         }
         let mut leads = Leads::default();
         let (goto, sends) = (output.goto.unwrap_or_default(), Go::sends(output.sends));
-        self.add_hops_from(None, "command", goto, WhyKind::Update, None, &mut leads)?;
-        self.add_hops_from(None, "command", sends, WhyKind::Send, None, &mut leads)?;
+        let by_command = Leading { node: None, name: "command", why: WhyKind::Update, allowed: None };
+        self.add_ways(&by_command, goto, &mut leads)?;
+        self.add_ways(&by_command, sends, &mut leads)?;
         Ok((update, leads))
     }
 

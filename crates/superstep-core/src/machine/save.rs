@@ -30,7 +30,7 @@ impl Machine {
         }
         self.head = Some(checkpoint.id);
         let status = if self.position.due.is_empty() { ThreadStatus::Idle } else { ThreadStatus::Busy };
-        self.outbox.push(Box::new(Commit {
+        self.outbox.push(Commit {
             lease,
             namespace: self.config.namespace.clone(),
             checkpoint: Some(checkpoint),
@@ -38,7 +38,7 @@ impl Machine {
             state: Some(StateRef { schema: self.graph.schema.clone(), state: self.state.clone() }),
             pending: Vec::new(),
             status: self.config.namespace.is_root().then_some(status),
-        }));
+        });
     }
 
     fn checkpoint(&self, source: Source) -> Checkpoint {
@@ -94,7 +94,7 @@ impl Machine {
     /// Asks to keep what is known of tasks of the current checkpoint.
     pub(super) fn save_pending(&mut self, pending: Vec<Pending>, status: Option<ThreadStatus>) {
         let Some(lease) = self.config.lease.clone() else { return };
-        self.outbox.push(Box::new(Commit {
+        self.outbox.push(Commit {
             lease,
             namespace: self.config.namespace.clone(),
             checkpoint: None,
@@ -102,7 +102,7 @@ impl Machine {
             state: None,
             pending,
             status: status.filter(|_| self.config.namespace.is_root()),
-        }));
+        });
     }
 
     /// An entry about one task of the current superstep; `None` without a checkpoint to hang it on.

@@ -1,9 +1,8 @@
 //! The end of a superstep: all tasks have ended, now the run goes on, waits, hands over or fails.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 
+use super::ephemeral::Stale;
 use super::finish::finished_nodes;
 use super::{End, Event, Machine, Phase, Status};
 use crate::advance::advance;
@@ -156,24 +155,16 @@ impl Machine {
                 _ => None,
             })
             .collect();
-        apply(&graph.schema, &mut self.state, &mut self.written, updates, rules)
-    }
-
-    /// Empties fields that live for one superstep and were not written again in this one.
-    pub(super) fn clear_ephemeral(&mut self, applied: &mut Applied) {
-        let schema = self.graph.schema.clone();
-        for id in &schema.ephemeral {
-            if !self.written.contains(*id) || applied.changes.iter().any(|(changed, _)| changed == id) {
-                continue;
+        let stale = Stale::empty(&graph.schema, &mut self.state, &self.written, &updates);
+        match apply(&graph.schema, &mut self.state, &mut self.written, updates, rules) {
+            Ok(mut applied) => {
+                stale.note(&mut applied);
+                Ok(applied)
             }
-            if Arc::get_mut(&mut self.state).is_none() {
-                self.state = schema.ops.copy(&*self.state);
+            Err(error) => {
+                stale.put_back(&mut self.state);
+                Err(error)
             }
-            if let Some(state) = Arc::get_mut(&mut self.state) {
-                schema.field(*id).ops.clear(state);
-            }
-            self.written.remove(*id);
-            applied.changes.push((*id, Change::Set));
         }
     }
 

@@ -89,7 +89,8 @@ impl Machine {
         let AsNode::Node(name) = as_node else { return Ok(None) };
         self.graph.find(name).map(Some).ok_or_else(|| {
             let error = Error::new(Code::InputInvalid, format!("no node `{name}` to update as"));
-            did_you_mean(name, self.graph.names()).into_iter().fold(error, Error::help)
+            let names = || self.graph.names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            error.help(did_you_mean(name, self.graph.names()).unwrap_or_else(|| format!("the nodes are {}", names())))
         })
     }
 
@@ -111,7 +112,7 @@ impl Machine {
                     kept.retain(|due| due.node != *id || due.send.is_some());
                     let mut leads = Leads { follow_edges: true, ways: SmallVec::new() };
                     for route in &self.graph.exits[id.index()].routes {
-                        self.decide(&self.graph.node(*id).name, Some(*id), route, &*self.state, &mut leads)?;
+                        self.decide(Some(*id), route, &*self.state, &mut leads)?;
                     }
                     finished.push((Some(*id), leads));
                 }

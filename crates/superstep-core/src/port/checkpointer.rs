@@ -89,13 +89,16 @@ pub enum At {
     Id(CheckpointId),
 }
 
+/// The changes that make the value of a field, oldest first; the first is a `Set`.
+pub type FieldLog = Vec<(Change, Datum)>;
+
 /// A checkpoint as a store gives it back.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The checkpoint.
     pub checkpoint: Arc<Checkpoint>,
-    /// For each field the changes that make its value, oldest first; the first is a `Set`.
-    pub fields: Vec<(Arc<str>, Vec<(Change, Datum)>)>,
+    /// For each field what makes its value.
+    pub fields: Vec<(Arc<str>, FieldLog)>,
     /// What is known of the tasks of its next superstep, in the order it became known.
     pub pending: Vec<Pending>,
 }

@@ -1,5 +1,7 @@
 //! The engine through its public door: every test here does what a user would do.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod compile_errors;
 mod cost;
 mod crash;
