@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::advance::{Due, Leads, Position};
 use crate::apply::{Applied, FieldSet};
 use crate::change::Change;
-use crate::checkpoint::{Namespace, Pending, Question};
+use crate::checkpoint::{Checkpoint, Namespace, Pending, Question};
 use crate::command::Output;
 use crate::datum::Datum;
 use crate::error::{Code, Error, Partial};
@@ -146,6 +146,15 @@ impl TaskKey {
             self.node.as_bytes(),
             &self.fan_out.to_le_bytes(),
         ]))
+    }
+
+    /// The ids that tasks of the same node have at a checkpoint.
+    pub fn ids_at<'a>(&'a self, checkpoint: &'a Checkpoint) -> impl Iterator<Item = TaskId> + 'a {
+        let mine = checkpoint.due.iter().filter(|due| due.node == self.node);
+        mine.map(|due| {
+            let fan_out = due.send.as_ref().map_or(0, |send| send.index + 1);
+            Self { origin: checkpoint.id.bits(), step: checkpoint.step, fan_out, ..self.clone() }.id()
+        })
     }
 
     /// The id of a question the task asks, by its place among its questions.

@@ -10,6 +10,7 @@ mod attribute;
 mod case;
 mod expand;
 mod field;
+mod functional;
 mod literal;
 mod problems;
 mod reduce;
@@ -34,4 +35,20 @@ pub fn derive_state(input: TokenStream) -> TokenStream {
         Ok(spec) => expand::expand(&spec).into(),
         Err(error) => error.into_compile_error().into(),
     }
+}
+
+/// Records the result of an async function: the first time it runs, afterwards the recorded result is returned.
+///
+/// The function takes the context first. Its result is durable before the caller sees it.
+#[proc_macro_attribute]
+pub fn task(_options: TokenStream, function: TokenStream) -> TokenStream {
+    let function = syn::parse_macro_input!(function as syn::ItemFn);
+    functional::task(function).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a graph of one async function: it becomes a function without arguments that gives an entry point to compile.
+#[proc_macro_attribute]
+pub fn entrypoint(_options: TokenStream, function: TokenStream) -> TokenStream {
+    let function = syn::parse_macro_input!(function as syn::ItemFn);
+    functional::entrypoint(function).unwrap_or_else(syn::Error::into_compile_error).into()
 }

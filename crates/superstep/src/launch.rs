@@ -362,7 +362,7 @@ pub(crate) fn conclude(shared: &Shared, outcome: machine::Outcome) -> Result<Raw
     if status == Status::Finished {
         check_output(shared, &outcome.state, outcome.checkpoint)?;
     }
-    let state = if shared.program.hides_fields { visible(topology, &outcome.state) } else { outcome.state.clone() };
+    let state = if shared.program.hides_fields { output_of(topology, &outcome.state) } else { outcome.state.clone() };
     Ok(RawOutcome {
         state,
         status,
@@ -376,7 +376,8 @@ pub(crate) fn conclude(shared: &Shared, outcome: machine::Outcome) -> Result<Raw
     })
 }
 
-fn visible(topology: &Topology, state: &Arc<AnyState>) -> Arc<AnyState> {
+/// A state as callers see it: fields outside the output schema are as on a new thread.
+pub(crate) fn output_of(topology: &Topology, state: &Arc<AnyState>) -> Arc<AnyState> {
     let hidden: Vec<FieldId> =
         topology.schema.iter().map(|(id, _)| id).filter(|id| !topology.output.contains(id)).collect();
     hide(topology, state, &hidden)

@@ -62,7 +62,7 @@ pub use superstep_core::record::Record;
 pub use superstep_core::schema::Schema;
 pub use superstep_core::state::State;
 pub use superstep_core::update::{Overwrite, Remove};
-pub use superstep_macros::State;
+pub use superstep_macros::{State, entrypoint, task};
 
 /// What almost every program needs.
 pub mod prelude {

@@ -13,10 +13,11 @@ use serde_json::Value;
 use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Error, Result};
 use superstep_core::machine::Event;
-use superstep_core::port::BoxFuture;
+use superstep_core::port::{BoxFuture, StateRef};
 use tokio::sync::mpsc;
 
-use crate::context::Cx;
+use crate::context::{Cx, Shared};
+use crate::launch::output_of;
 use crate::output::NodeError;
 
 /// How many events wait for a reader before the run does.
@@ -67,9 +68,9 @@ impl Sink {
         (Self(sender), receiver)
     }
 
-    pub(crate) async fn publish(&self, namespace: &Namespace, events: Vec<Event>) {
+    pub(crate) async fn publish(&self, shared: &Shared, events: Vec<Event>) {
         for event in events {
-            self.send(namespace, EventKind::Machine(event)).await;
+            self.send(&shared.namespace, EventKind::Machine(visible(shared, event))).await;
         }
     }
 
@@ -85,6 +86,18 @@ impl Sink {
     async fn send(&self, namespace: &Namespace, kind: EventKind) {
         // A reader that has gone does not stop the run here: whoever holds the run decides that.
         let _ = self.0.send(RunEvent { namespace: namespace.clone(), kind }).await;
+    }
+}
+
+/// The event as readers see it: values have only fields of the output schema.
+fn visible(shared: &Shared, event: Event) -> Event {
+    match event {
+        Event::Values { step, state } if shared.program.hides_fields => {
+            let schema = state.schema;
+            let state = output_of(&shared.program.topology, &state.state);
+            Event::Values { step, state: StateRef { schema, state } }
+        }
+        event => event,
     }
 }
 

@@ -15,6 +15,7 @@ use superstep_core::error::{Code, Error, Result};
 use superstep_core::field::AnyState;
 use superstep_core::graph::{Compat, NodeOptions};
 use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome, read_state};
+use superstep_core::id::TaskId;
 use superstep_core::port::{At, BoxFuture, HistoryQuery, Loaded};
 use superstep_core::state::{Draft, State};
 use superstep_core::update::{How, Update, Write};
@@ -96,7 +97,7 @@ impl Inside {
         context: Option<Context>,
     ) -> Result<Self, NodeError> {
         let shared = inner_shared(program, cx, context);
-        let loaded = load(&shared).await?;
+        let loaded = load(&shared, cx).await?;
         let task = cx.idempotency_key();
         let is_mine = |loaded: &Loaded| loaded.checkpoint.outer_task == Some(task);
         let resumes = loaded.as_ref().is_some_and(is_mine);
@@ -241,11 +242,35 @@ fn config(shared: &Shared, cx: &Cx) -> Config {
     }
 }
 
-async fn load(shared: &Shared) -> Result<Option<Loaded>> {
-    match (&shared.saver, &shared.thread) {
-        (Some(saver), Some(thread)) => saver.load(thread, &shared.namespace, At::Latest).await,
-        _ => Ok(None),
+async fn load(shared: &Shared, cx: &Cx) -> Result<Option<Loaded>> {
+    let (Some(saver), Some(thread)) = (&shared.saver, &shared.thread) else { return Ok(None) };
+    let newest = saver.load(thread, &shared.namespace, At::Latest).await?;
+    match newest {
+        Some(newest) if shared.program.settings.persistence == Persistence::PerThread => on_this_line(shared, cx, newest).await,
+        newest => Ok(newest),
     }
+}
+
+/// The newest state of a graph that grows with its thread, as of the line of history the node around it is on.
+async fn on_this_line(shared: &Shared, cx: &Cx, newest: Loaded) -> Result<Option<Loaded>> {
+    let (Some(saver), Some(thread)) = (&shared.saver, &shared.thread) else { return Ok(Some(newest)) };
+    let mut line = Vec::new();
+    let (mut next, mut oldest) = (cx.checkpoint(), None);
+    while let Some(id) = next {
+        let Some(outer) = saver.load(thread, cx.namespace(), At::Id(id)).await? else { break };
+        let tasks: Vec<TaskId> = cx.0.task.key.ids_at(&outer.checkpoint).collect();
+        // As a rule the last visit is a few supersteps back: then nothing more has to be read.
+        if newest.checkpoint.outer_task.is_some_and(|task| tasks.contains(&task)) {
+            return Ok(Some(newest));
+        }
+        line.extend(tasks);
+        (next, oldest) = (outer.checkpoint.parent, Some(id));
+    }
+    let states = saver.history(thread, &shared.namespace, &HistoryQuery::default()).await?;
+    let mut visits = line.iter().filter_map(|task| states.iter().find(|state| state.checkpoint.outer_task == Some(*task)));
+    // Where older checkpoints were pruned, what was saved before them counts as seen from here.
+    let before = |state: &&Loaded| next.is_some() && oldest.is_none_or(|oldest| state.checkpoint.id < oldest);
+    Ok(visits.next().or_else(|| states.iter().find(before)).cloned())
 }
 
 /// The state after the input of the call that is being resumed.

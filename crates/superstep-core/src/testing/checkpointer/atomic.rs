@@ -86,7 +86,7 @@ pub async fn a_first_commit_that_is_refused_leaves_no_thread(store: SharedCheckp
     assert!(store.namespaces(writer.thread()).await.expect("asking works").is_empty());
 }
 
-/// R-FWK-45: a commit that is sent again changes nothing.
+/// R-FWK-33: a commit that is sent again changes nothing.
 pub async fn a_commit_that_is_sent_again_changes_nothing(store: SharedCheckpointer) {
     let mut writer = begin(&store).await;
     let mut commit = writer.draft(json!({ "log": ["b"], "title": "t" }));
@@ -99,7 +99,7 @@ pub async fn a_commit_that_is_sent_again_changes_nothing(store: SharedCheckpoint
     }
 }
 
-/// R-FWK-45: a commit that is made again from equal parts changes nothing.
+/// R-FWK-33: a commit that is made again from equal parts changes nothing.
 pub async fn an_equal_commit_changes_nothing(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     // Far enough that the store has put whole values in place of changes at some of the steps.
@@ -194,13 +194,13 @@ macro_rules! checkpointer_atomic {
                 check($open, $drive, checks::a_first_commit_that_is_refused_leaves_no_thread);
             }
 
-            /// R-FWK-45: a commit that is sent again changes nothing.
+            /// R-FWK-33: a commit that is sent again changes nothing.
             #[test]
             fn a_commit_that_is_sent_again_changes_nothing() {
                 check($open, $drive, checks::a_commit_that_is_sent_again_changes_nothing);
             }
 
-            /// R-FWK-45: a commit that is made again from equal parts changes nothing.
+            /// R-FWK-33: a commit that is made again from equal parts changes nothing.
             #[test]
             fn an_equal_commit_changes_nothing() {
                 check($open, $drive, checks::an_equal_commit_changes_nothing);

@@ -115,7 +115,7 @@ pub async fn the_changes_of_a_field_begin_with_a_whole_value(store: SharedCheckp
     }
 }
 
-/// R-FWK-47: a field that the schema got later is stored whole when it first changes.
+/// R-FWK-42: a field that the schema got later is stored whole when it first changes.
 pub async fn a_field_that_comes_later_is_stored_whole(store: SharedCheckpointer) {
     let old = Schema::from_json("old", &json!({ "count": { "type": "integer", "reducer": "add", "default": 0 } }));
     let mut writer = Writer::with(&store, "thread", old.expect("the schema is valid")).await;
@@ -234,7 +234,7 @@ macro_rules! checkpointer_growth {
                 check($open, $drive, checks::the_changes_of_a_field_begin_with_a_whole_value);
             }
 
-            /// R-FWK-47: a field that the schema got later is stored whole when it first changes.
+            /// R-FWK-42: a field that the schema got later is stored whole when it first changes.
             #[test]
             fn a_field_that_comes_later_is_stored_whole() {
                 check($open, $drive, checks::a_field_that_comes_later_is_stored_whole);

@@ -92,7 +92,7 @@ pub async fn an_old_lease_is_refused_in_every_namespace(store: SharedCheckpointe
     assert!(inside.find(At::Latest).await.expect("loading works").is_none());
 }
 
-/// R-FWK-45: a run that comes back takes over from itself; what it was before is fenced off.
+/// R-FWK-33: a run that comes back takes over from itself; what it was before is fenced off.
 pub async fn a_run_takes_over_from_itself(store: SharedCheckpointer) {
     let mut before = Writer::open(&store, "thread").await;
     before.steps(2).await;
@@ -213,7 +213,7 @@ macro_rules! checkpointer_leases {
                 check($open, $drive, checks::an_old_lease_is_refused_in_every_namespace);
             }
 
-            /// R-FWK-45: a run that comes back takes over from itself; what it was before is fenced off.
+            /// R-FWK-33: a run that comes back takes over from itself; what it was before is fenced off.
             #[test]
             fn a_run_takes_over_from_itself() {
                 check($open, $drive, checks::a_run_takes_over_from_itself);

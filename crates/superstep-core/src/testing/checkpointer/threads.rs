@@ -64,7 +64,8 @@ pub async fn namespaces_are_listed(store: SharedCheckpointer) {
         expected.push(inside.namespace);
     }
     let mut listed = store.namespaces(root.thread()).await.expect("asking works");
-    (listed.sort(), expected.sort());
+    listed.sort();
+    expected.sort();
     assert_eq!(listed, expected);
     assert!(store.namespaces(&"nobody".into()).await.expect("asking works").is_empty());
 }
