@@ -421,8 +421,10 @@ impl Machine {
     }
 
     fn key(&self, due: &Due) -> TaskKey {
+        // Without a checkpoint the task around names it: a graph inside that is not saved is asked again as itself.
+        let unsaved = || self.config.outer_task.map_or(self.config.run.bits(), TaskId::bits);
         TaskKey {
-            origin: self.head.map_or(self.config.run.bits(), CheckpointId::bits),
+            origin: self.head.map_or_else(unsaved, CheckpointId::bits),
             namespace: self.config.namespace.clone(),
             step: self.position.step,
             node: self.graph.node(due.node).name.clone(),

@@ -7,8 +7,8 @@ mod checkpointer;
 mod clock;
 
 pub use checkpointer::{
-    At, Checkpointer, Commit, FieldLog, HistoryQuery, Lease, Loaded, PruneReport, Retention, SharedCheckpointer, StateRef, Stats,
-    ThreadStatus,
+    At, Checkpointer, Commit, FieldLog, HistoryQuery, Lease, Loaded, PruneReport, Retention, SharedCheckpointer,
+    StateRef, Stats, ThreadStatus,
 };
 pub use clock::Clock;
 

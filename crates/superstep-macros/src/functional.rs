@@ -37,7 +37,9 @@ pub(crate) fn task(function: ItemFn) -> syn::Result<TokenStream> {
 pub(crate) fn entrypoint(function: ItemFn) -> syn::Result<TokenStream> {
     must_be_async(&function)?;
     let mut arguments = function.sig.inputs.iter();
-    let (Some(FnArg::Typed(input)), Some(FnArg::Typed(_)), None) = (arguments.next(), arguments.next(), arguments.next()) else {
+    let (Some(FnArg::Typed(input)), Some(FnArg::Typed(_)), None) =
+        (arguments.next(), arguments.next(), arguments.next())
+    else {
         let help = "an entry point takes its input and the context: `async fn name(input: I, cx: Cx)`";
         return Err(Error::new_spanned(&function.sig, help));
     };
@@ -65,10 +67,14 @@ fn must_be_async(function: &ItemFn) -> syn::Result<()> {
 /// The `T` of `-> Result<T, ..>`.
 fn output_of(function: &ItemFn) -> syn::Result<&Type> {
     let help = "an entry point returns a `Result<T, NodeError>`";
-    let ReturnType::Type(_, returned) = &function.sig.output else { return Err(Error::new_spanned(&function.sig, help)) };
+    let ReturnType::Type(_, returned) = &function.sig.output else {
+        return Err(Error::new_spanned(&function.sig, help));
+    };
     let Type::Path(TypePath { path, .. }) = &**returned else { return Err(Error::new_spanned(returned, help)) };
     let last = path.segments.last().ok_or_else(|| Error::new_spanned(returned, help))?;
-    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return Err(Error::new_spanned(returned, help)) };
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+        return Err(Error::new_spanned(returned, help));
+    };
     match arguments.args.first() {
         Some(GenericArgument::Type(output)) if last.ident == "Result" => Ok(output),
         _ => Err(Error::new_spanned(returned, help)),

@@ -172,10 +172,10 @@ impl Cx {
         self.0.attempt
     }
 
-    /// When the first attempt began, in microseconds since 1970.
+    /// When the first attempt began, in microseconds since 1970. Noted for nodes with a retry policy; now for others.
     #[must_use]
     pub fn first_attempt_time(&self) -> i64 {
-        self.0.first_attempt
+        if self.0.first_attempt == 0 { self.now() } else { self.0.first_attempt }
     }
 
     /// Names this task to the outside: the same on every attempt, also after a crash.
@@ -258,7 +258,9 @@ impl Cx {
     }
 
     pub(crate) fn heartbeat_if_watched(&self) {
-        if self.0.cell.alive.load(Ordering::Relaxed) != 0 {
+        let timeout = &self.0.shared.program.nodes[self.0.task.node.index()].timeout;
+        let counts = timeout.as_ref().is_some_and(|timeout| !timeout.heartbeat_only);
+        if counts && self.0.cell.alive.load(Ordering::Relaxed) != 0 {
             self.heartbeat();
         }
     }

@@ -64,11 +64,14 @@ impl Tasks {
 
     pub(crate) fn cancel(&mut self, indices: &[usize]) {
         self.waiting.retain(|task| !indices.contains(&task.index));
-        for (index, handle) in self.indices.values() {
-            if indices.contains(index) {
+        // Forgotten at once: what a called-off task still reports must not reach a task of a later superstep.
+        self.indices.retain(|_, (index, handle)| {
+            let is_called_off = indices.contains(index);
+            if is_called_off {
                 handle.abort();
             }
-        }
+            !is_called_off
+        });
     }
 
     /// The next task that ends.
@@ -116,46 +119,58 @@ pub(crate) async fn run_task(shared: &Arc<Shared>, task: Task) -> TaskEnd {
         Some(limit) => limit.clone().acquire_owned().await.ok(),
         None => None,
     };
-    let cache_key = cache_key(shared, entry, &task);
+    let cache_key = match cache_key(shared, entry, &task) {
+        Ok(key) => key,
+        Err(error) => return TaskEnd::Failed(error),
+    };
     if let (Some(key), Some(cache)) = (&cache_key, &program.settings.cache)
         && let Some(output) = cache.get(key, shared.clock.now())
     {
         return TaskEnd::Cached(output);
     }
-    let end = attempts(shared, entry, task).await;
-    if let (TaskEnd::Done(output), Some(key), Some(cache)) = (&end, cache_key, &program.settings.cache) {
+    let (end, by) = attempts(shared, entry, task).await;
+    // What a handler gave stands for a failure, and failures are not kept.
+    if let (TaskEnd::Done(output), By::Node, Some(key), Some(cache)) = (&end, by, cache_key, &program.settings.cache) {
         let ttl = entry.cache.as_ref().and_then(|policy| policy.ttl);
         cache.put(key, output.clone(), ttl, shared.clock.now());
     }
     end
 }
 
-fn cache_key(shared: &Shared, entry: &NodeEntry, task: &Task) -> Option<(Arc<str>, Arc<str>, String)> {
-    let policy = entry.cache.as_ref()?;
-    shared.program.settings.cache.as_ref()?;
+fn cache_key(shared: &Shared, entry: &NodeEntry, task: &Task) -> RunResult<Option<(Arc<str>, Arc<str>, String)>> {
+    let (Some(policy), Some(_)) = (&entry.cache, &shared.program.settings.cache) else { return Ok(None) };
     let topology = &shared.program.topology;
-    let key = (policy.key)(&topology.schema, &*task.view, task.payload.as_ref())?;
-    Some((topology.name.clone(), topology.node(task.node).name.clone(), key))
+    let key = || (policy.key)(&topology.schema, &*task.view, task.payload.as_ref());
+    let key = catch_unwind(AssertUnwindSafe(key)).map_err(|panic| panicked(&*panic))?;
+    Ok(key.map(|key| (topology.name.clone(), topology.node(task.node).name.clone(), key)))
 }
 
-async fn attempts(shared: &Arc<Shared>, entry: &NodeEntry, task: Task) -> TaskEnd {
+/// Whose word the end of a task is.
+enum By {
+    Node,
+    Handler,
+}
+
+async fn attempts(shared: &Arc<Shared>, entry: &NodeEntry, task: Task) -> (TaskEnd, By) {
     if let (Some(handler), Some(failure)) = (&entry.on_error, task.records.get(FAILURE)) {
         let error =
             failure.clone().take::<StoredError>().map_or_else(|fault| Error::internal(fault.to_string()), restored);
-        return handle(shared, handler, task, error).await;
+        return (handle(shared, handler, task, error).await, By::Handler);
     }
     let cell = Arc::new(TaskCell::default());
     let first_attempt = if entry.retry.is_empty() { 0 } else { shared.clock.now() };
     for attempt in 1.. {
         let cx = task_cx(shared, task.clone(), Try { number: attempt, first: first_attempt }, &cell, None);
         let error = match attempt_once(entry, &entry.action, &cx).await {
-            Attempt::Ended(end) => return end,
+            Attempt::Ended(end) => return (end, By::Node),
             Attempt::Failed(error) => error,
         };
-        let retry = matching(&entry.retry, &error).filter(|retry| attempt < retry.max_attempts);
-        let Some(retry) = retry else { return give_up(shared, entry, task, error).await };
-        let random = (shared.world.fresh() & 0xffff) as f64 / 65_536.0;
-        let wait = error.retry_after.unwrap_or_else(|| retry.wait(attempt, random));
+        let retry = match catch_unwind(AssertUnwindSafe(|| matching(&entry.retry, &error))) {
+            Ok(retry) => retry.filter(|retry| attempt < retry.max_attempts),
+            Err(panic) => return (TaskEnd::Failed(panicked(&*panic)), By::Node),
+        };
+        let Some(retry) = retry else { return (give_up(shared, entry, task, error).await, By::Handler) };
+        let wait = error.retry_after.unwrap_or_else(|| retry.wait(attempt, share(shared.world.fresh())));
         if let Some(sink) = &shared.sink {
             sink.retry(&cx, attempt, wait, &error).await;
         }
@@ -163,7 +178,13 @@ async fn attempts(shared: &Arc<Shared>, entry: &NodeEntry, task: Task) -> TaskEn
         shared.clock.sleep(wait).await;
         cell.restart();
     }
-    TaskEnd::Cancelled
+    (TaskEnd::Cancelled, By::Node)
+}
+
+/// A share in 0..1 out of a fresh id. Ids of one process differ in few bits: they are mixed first.
+fn share(id: u128) -> f64 {
+    let mixed = (id as u64 ^ (id >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 48) as f64 / 65_536.0
 }
 
 /// Which attempt of a task, and when the first one began.

@@ -24,7 +24,7 @@ use crate::context::{Cx, Limits, Shared};
 use crate::control::Control;
 use crate::lanes::{Turn, WhenBusy};
 use crate::output::NodeError;
-use crate::run::drive_limited;
+use crate::run::{drive_limited, unless_cancelled};
 use crate::subgraph::Inside;
 
 /// What a run gives, without its type.
@@ -120,9 +120,12 @@ pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
     let control = call.control.clone().or_else(|| thread.as_ref().map(|_| Control::new()));
     let (turn, held) = match (&thread, &call.checkpointer, &control) {
         (Some(thread), Some(saver), Some(control)) => {
-            let turn = call.lanes.enter(thread, control, call.when_busy).await?;
             let wait = call.when_busy != WhenBusy::Reject;
-            (Some(turn), Some(Held::take(saver, thread, run, wait, &*clock).await?))
+            let enter = async {
+                let turn = call.lanes.enter(thread, control, call.when_busy).await?;
+                Ok((Some(turn), Some(Held::take(saver, thread, run, wait, &*clock).await?)))
+            };
+            unless_cancelled(control, enter).await.map_err(|error| error.on_thread(Some(thread)))?
         }
         _ => (None, None),
     };

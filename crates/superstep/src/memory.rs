@@ -164,3 +164,37 @@ impl Checkpointer for Memory {
         Ok(stats)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use superstep_core::testing::block_on;
+
+    use super::*;
+
+    mod conformance {
+        superstep_core::checkpointer_conformance!(crate::memory::Memory::new);
+    }
+
+    /// R-FWK-35: what is kept in memory lives as long as the store; its clones are one store, another is empty.
+    #[test]
+    fn clones_are_one_store_and_another_is_empty() {
+        let store = Memory::new();
+        let lease = block_on(store.acquire(&"thread".into(), RunId::from_bits(1))).unwrap();
+        let status = Some(ThreadStatus::Interrupted);
+        let (namespace, changes) = (Namespace::root(), Default::default());
+        let commit = Commit { lease, namespace, checkpoint: None, changes, state: None, pending: Vec::new(), status };
+        block_on(store.commit(&commit)).unwrap();
+        assert_eq!(block_on(store.clone().status(&"thread".into())).unwrap(), status);
+        assert_eq!(block_on(Memory::new().status(&"thread".into())).unwrap(), None);
+    }
+
+    /// A run that ends before it saved anything leaves nothing behind.
+    #[test]
+    fn a_thread_that_was_only_taken_is_forgotten() {
+        let store = Memory::new();
+        let lease = block_on(store.acquire(&"thread".into(), RunId::from_bits(1))).unwrap();
+        assert_eq!(store.all().len(), 1);
+        store.release(&lease);
+        assert!(store.all().is_empty());
+    }
+}

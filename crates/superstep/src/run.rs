@@ -101,19 +101,20 @@ pub(crate) async fn drive_limited(machine: &mut Machine, shared: &Arc<Shared>) -
         }
     };
     let Some(control) = &shared.control else { return limited.await.map_err(|error| machine.failure(error)) };
-    let ended = {
-        let mut work = pin!(limited);
-        let mut cancelled = pin!(control.cancelled());
-        poll_fn(|context| {
-            if cancelled.as_mut().poll(context).is_ready() {
-                return Poll::Ready(None);
-            }
-            work.as_mut().poll(context).map(Some)
-        })
-        .await
-    };
-    let ended = ended.unwrap_or_else(|| {
-        Err(Error::new(Code::Cancelled, "the run was cancelled").help("the thread stays at its last saved superstep"))
-    });
+    let ended = unless_cancelled(control, limited).await;
     ended.map_err(|error| machine.failure(error))
+}
+
+/// The result of `work`, or that the run was cancelled before there was one.
+pub(crate) async fn unless_cancelled<T>(control: &Control, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut work = pin!(work);
+    let mut cancelled = pin!(control.cancelled());
+    poll_fn(|context| {
+        if cancelled.as_mut().poll(context).is_ready() {
+            let error = Error::new(Code::Cancelled, "the run was cancelled");
+            return Poll::Ready(Err(error.help("the thread stays at its last saved superstep")));
+        }
+        work.as_mut().poll(context)
+    })
+    .await
 }

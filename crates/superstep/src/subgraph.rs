@@ -14,8 +14,8 @@ use superstep_core::command::{Output, Outward, Scope};
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::field::AnyState;
 use superstep_core::graph::{Compat, NodeOptions};
-use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome, read_state};
 use superstep_core::id::TaskId;
+use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome, read_state};
 use superstep_core::port::{At, BoxFuture, HistoryQuery, Loaded};
 use superstep_core::state::{Draft, State};
 use superstep_core::update::{How, Update, Write};
@@ -246,7 +246,9 @@ async fn load(shared: &Shared, cx: &Cx) -> Result<Option<Loaded>> {
     let (Some(saver), Some(thread)) = (&shared.saver, &shared.thread) else { return Ok(None) };
     let newest = saver.load(thread, &shared.namespace, At::Latest).await?;
     match newest {
-        Some(newest) if shared.program.settings.persistence == Persistence::PerThread => on_this_line(shared, cx, newest).await,
+        Some(newest) if shared.program.settings.persistence == Persistence::PerThread => {
+            on_this_line(shared, cx, newest).await
+        }
         newest => Ok(newest),
     }
 }
@@ -255,19 +257,22 @@ async fn load(shared: &Shared, cx: &Cx) -> Result<Option<Loaded>> {
 async fn on_this_line(shared: &Shared, cx: &Cx, newest: Loaded) -> Result<Option<Loaded>> {
     let (Some(saver), Some(thread)) = (&shared.saver, &shared.thread) else { return Ok(Some(newest)) };
     let mut line = Vec::new();
-    let (mut next, mut oldest) = (cx.checkpoint(), None);
+    let (mut next, mut oldest, mut made_by) = (cx.checkpoint(), None, Source::Loop);
     while let Some(id) = next {
         let Some(outer) = saver.load(thread, cx.namespace(), At::Id(id)).await? else { break };
-        let tasks: Vec<TaskId> = cx.0.task.key.ids_at(&outer.checkpoint).collect();
+        // What ran at a checkpoint that was forked or changed belongs to the line it was left on.
+        let is_left = matches!(made_by, Source::Fork | Source::Update);
+        let tasks: Vec<TaskId> = cx.0.task.key.ids_at(&outer.checkpoint).filter(|_| !is_left).collect();
         // As a rule the last visit is a few supersteps back: then nothing more has to be read.
         if newest.checkpoint.outer_task.is_some_and(|task| tasks.contains(&task)) {
             return Ok(Some(newest));
         }
         line.extend(tasks);
-        (next, oldest) = (outer.checkpoint.parent, Some(id));
+        (next, oldest, made_by) = (outer.checkpoint.parent, Some(id), outer.checkpoint.source);
     }
     let states = saver.history(thread, &shared.namespace, &HistoryQuery::default()).await?;
-    let mut visits = line.iter().filter_map(|task| states.iter().find(|state| state.checkpoint.outer_task == Some(*task)));
+    let mut visits =
+        line.iter().filter_map(|task| states.iter().find(|state| state.checkpoint.outer_task == Some(*task)));
     // Where older checkpoints were pruned, what was saved before them counts as seen from here.
     let before = |state: &&Loaded| next.is_some() && oldest.is_none_or(|oldest| state.checkpoint.id < oldest);
     Ok(visits.next().or_else(|| states.iter().find(before)).cloned())

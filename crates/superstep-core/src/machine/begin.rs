@@ -235,7 +235,8 @@ impl Machine {
             ["expected", "invalid type", "invalid value"].iter().any(|start| problem.message.starts_with(start))
         };
         let code = if problems.iter().all(is_type) { Code::TypeMismatch } else { Code::InputInvalid };
-        Err(Error::listing(code, "the input is not valid", problems).help("nothing ran: correct the input and run again"))
+        Err(Error::listing(code, "the input is not valid", problems)
+            .help("nothing ran: correct the input and run again"))
     }
 
     /// The required fields that the first input of a thread lacks.

@@ -35,7 +35,12 @@ pub(super) struct Stale {
 
 impl Stale {
     /// Empties the ephemeral fields that hold something and are about to be written.
-    pub(super) fn empty(schema: &Schema, state: &mut Arc<AnyState>, written: &FieldSet, updates: &[TaskUpdate]) -> Self {
+    pub(super) fn empty(
+        schema: &Schema,
+        state: &mut Arc<AnyState>,
+        written: &FieldSet,
+        updates: &[TaskUpdate],
+    ) -> Self {
         let is_written = |id: &FieldId| {
             let mut writes = updates.iter().flat_map(|update| update.update.writes());
             written.contains(*id) && writes.any(|write| write.field == *id)

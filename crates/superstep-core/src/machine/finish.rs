@@ -52,7 +52,7 @@ impl Machine {
                 if self.config.observe {
                     let (task, node) = self.names(index);
                     let (step, update) = (self.position.step + 1, resolved.update.clone());
-                    self.events.push(Event::TaskDone { task, node, step, update, cached });
+                    self.tell(Event::TaskDone { task, node, step, update, cached });
                 }
                 Status::Done { resolved: Box::new(resolved), kept: false }
             }
@@ -65,7 +65,7 @@ impl Machine {
         let error = error.at_node(&*node).at_step(self.position.step + 1);
         if self.config.observe {
             let (task, node) = self.names(index);
-            self.events.push(Event::TaskFailed { task, node, step: self.position.step + 1, error: error.clone() });
+            self.tell(Event::TaskFailed { task, node, step: self.position.step + 1, error: error.clone() });
         }
         Status::Failed(error)
     }
@@ -106,7 +106,8 @@ impl Machine {
         }
         let replaces_edges = output.skip_edges || output.goto.is_some() && self.graph.compat == Compat::Strict;
         resolved.leads.follow_edges = !replaces_edges;
-        let by_goto = Leading { node: Some(node), name: &self.graph.node(node).name, why: WhyKind::Goto, allowed: None };
+        let by_goto =
+            Leading { node: Some(node), name: &self.graph.node(node).name, why: WhyKind::Goto, allowed: None };
         self.add_ways(&by_goto, output.goto.unwrap_or_default(), &mut resolved.leads)?;
         self.add_ways(&by_goto, Go::sends(output.sends), &mut resolved.leads)?;
         let routes = !replaces_edges && !self.graph.exits[node.index()].routes.is_empty();

@@ -23,7 +23,13 @@ pub(super) struct Leading<'a> {
 
 impl Machine {
     /// Asks one route where to go on.
-    pub(super) fn decide(&self, node: Option<NodeId>, route: &Route, state: &AnyState, leads: &mut Leads) -> Result<()> {
+    pub(super) fn decide(
+        &self,
+        node: Option<NodeId>,
+        route: &Route,
+        state: &AnyState,
+        leads: &mut Leads,
+    ) -> Result<()> {
         let name = node.map_or(START_NAME, |node| &self.graph.node(node).name);
         let decided = catch_unwind(AssertUnwindSafe(|| (route.decide)(state))).unwrap_or_else(|panic| {
             Err(crate::fault::Fault::new(format!("the route panicked: {}", crate::error::panic_text(&*panic)))

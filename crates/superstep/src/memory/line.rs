@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use superstep_core::change::Change;
 use superstep_core::checkpoint::{Checkpoint, FieldChange, Pending};
 use superstep_core::error::{Code, Error, Result};
@@ -102,8 +103,6 @@ impl Line {
     }
 
     fn make_ready(&mut self, checkpoint: &Checkpoint, commit: &Commit) -> Result<Ready> {
-        // A number of a field that comes to nothing is not seen by anybody.
-        let numbers: Vec<u32>;
         let (mut parent, mut heads) = (None, None);
         match checkpoint.parent {
             None => heads = Some(Heads::new()),
@@ -118,7 +117,8 @@ impl Line {
             }
         }
         let changes = commit.changes.iter().filter(|change| !change.change.is_unchanged());
-        numbers = changes.clone().map(|change| self.number(&change.field)).collect();
+        // A number is given for good, also when the commit comes to nothing: without a value nobody sees it.
+        let numbers: SmallVec<[u32; 4]> = changes.clone().map(|change| self.number(&change.field)).collect();
         let base = heads.as_ref().unwrap_or(&self.heads);
         let mut made = Slots::with_capacity(numbers.len());
         for (number, change) in numbers.into_iter().zip(changes) {

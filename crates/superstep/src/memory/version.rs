@@ -169,3 +169,49 @@ impl Table {
         heads
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Folds `count` changes as a line does and gives the longest chain.
+    fn longest(first: Datum, count: usize, change: impl Fn(usize) -> Change, whole: impl Fn(usize) -> Datum) -> usize {
+        let mut head = Arc::new(Version::whole(first, 0));
+        let mut longest = 0;
+        for index in 0..count {
+            let change = change(index);
+            let next = match head.is_full(&change) {
+                true => Version::whole_after(&head, whole(index), 0),
+                false => Version::after(&head, change, Datum::json(json!([])), 0),
+            };
+            head = Arc::new(next);
+            longest = longest.max(head.back().count());
+        }
+        longest
+    }
+
+    #[test]
+    fn chains_are_about_as_long_as_the_value_has_items() {
+        let merged = |_| Change::Merged { set: vec!["a".to_owned()], removed: Vec::new() };
+        let appended = |index| Change::Appended { from: 100 + index };
+        let list = |length: usize| Datum::json(vec![0; length].into());
+        let hidden = |length: usize| Datum::live(vec![0_u8; length]);
+        assert_eq!(longest(list(0), 1_000, merged, |_| list(0)), 17);
+        assert_eq!(longest(list(100), 90, appended, |_| unreachable!()), 91);
+        assert_eq!(longest(list(100), 250, appended, |index| list(101 + index)), 150);
+        assert_eq!(longest(hidden(100), 250, appended, |index| hidden(101 + index)), 150);
+        assert_eq!(longest(hidden(5), 100_000, merged, |_| hidden(5)), LONGEST_BLIND + 1);
+    }
+
+    #[test]
+    fn a_very_long_chain_is_dropped_without_using_up_the_stack() {
+        let mut head = Arc::new(Version::whole(Datum::json(json!([])), 0));
+        for index in 0..1_000_000 {
+            head = Arc::new(Version::after(&head, Change::Appended { from: index }, Datum::json(json!([])), 0));
+        }
+        assert_eq!(head.depth, 1_000_000);
+        drop(head);
+    }
+}

@@ -86,9 +86,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 /// The whole history as JSON, ids and times left out.
 async fn history(graph: &Compiled<Record>) -> Vec<Value> {
     let snapshots = graph.threads().history("t", &Default::default()).await.unwrap();
-    let show = |snapshot: &superstep::Snapshot<Record>| {
-        json!({ "state": snapshot.state.to_json(), "next": snapshot.next, "step": snapshot.checkpoint.step })
-    };
+    let show = |snapshot: &superstep::Snapshot<Record>| json!({ "state": snapshot.state.to_json(), "next": snapshot.next, "step": snapshot.checkpoint.step });
     snapshots.iter().map(show).collect()
 }
 
