@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::checkpoint::WhyKind;
 use crate::datum::Datum;
 use crate::graph::{Compat, Exits, Topology};
-use crate::id::NodeId;
+use crate::id::{CheckpointId, NodeId};
 
 /// Where a thread stands between two supersteps.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,11 +28,20 @@ pub(crate) struct Due {
     pub(crate) why: WhyKind,
     pub(crate) from: Option<NodeId>,
     pub(crate) send: Option<Box<SendInput>>,
+    /// Where it became due, when that is not the newest checkpoint: what is known of it stays true.
+    pub(crate) since: Option<Since>,
+}
+
+/// The place a task became due at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Since {
+    pub(crate) checkpoint: CheckpointId,
+    pub(crate) step: i64,
 }
 
 impl Due {
     pub(crate) fn new(node: NodeId, why: WhyKind, from: Option<NodeId>) -> Self {
-        Self { node, why, from, send: None }
+        Self { node, why, from, send: None, since: None }
     }
 
     /// Its place among the sends of its superstep; edges come before them.

@@ -131,6 +131,9 @@ pub struct StoredDue {
     /// What it is given in place of the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send: Option<StoredSend>,
+    /// The checkpoint and step it became due at, when that is an earlier one: its id is made of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<(CheckpointId, i64)>,
 }
 
 /// Why a task is due.

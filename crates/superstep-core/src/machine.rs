@@ -423,10 +423,14 @@ impl Machine {
     fn key(&self, due: &Due) -> TaskKey {
         // Without a checkpoint the task around names it: a graph inside that is not saved is asked again as itself.
         let unsaved = || self.config.outer_task.map_or(self.config.run.bits(), TaskId::bits);
+        let (origin, step) = match due.since {
+            Some(since) => (since.checkpoint.bits(), since.step),
+            None => (self.head.map_or_else(unsaved, CheckpointId::bits), self.position.step),
+        };
         TaskKey {
-            origin: self.head.map_or_else(unsaved, CheckpointId::bits),
+            origin,
             namespace: self.config.namespace.clone(),
-            step: self.position.step,
+            step,
             node: self.graph.node(due.node).name.clone(),
             fan_out: due.fan_out(),
         }

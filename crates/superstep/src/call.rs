@@ -22,6 +22,7 @@ use crate::control::Control;
 use crate::extract::View;
 use crate::graph::breakpoints;
 use crate::lanes::{Lanes, WhenBusy};
+use crate::output::Command;
 use crate::launch;
 use crate::program::Program;
 use crate::store::SharedStore;
@@ -32,7 +33,6 @@ pub(crate) enum Input {
     Values(Draft),
     GoOn,
     Resume(Resume),
-    Command(Box<Output>),
     Invalid(String),
 }
 
@@ -66,6 +66,7 @@ pub(crate) struct Call {
     pub(crate) world: Option<Arc<dyn World>>,
     pub(crate) sink: Option<Sink>,
     pub(crate) inside: Option<Cx>,
+    pub(crate) command: Option<Box<Output>>,
 }
 
 /// A run in the making. Await it for the result, or call [`Run::stream`].
@@ -122,6 +123,7 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
             world: None,
             sink: None,
             inside: None,
+            command: None,
         };
         Self { call, types: PhantomData }
     }
@@ -164,6 +166,15 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
     /// The store nodes can take as an argument, in place of the graph's own.
     pub fn store(mut self, store: impl Into<SharedStore>) -> Self {
         self.call.store = Some(store.into());
+        self
+    }
+
+    /// Also applies a command, before the answer counts or the run goes on.
+    pub fn with(mut self, command: Command<S>) -> Self {
+        match command.output() {
+            Ok(output) => self.call.command = Some(Box::new(output)),
+            Err(error) => self.call.input = Input::Invalid(error.to_string()),
+        }
         self
     }
 

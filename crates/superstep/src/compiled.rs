@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde_json::Value;
-use superstep_core::command::Output;
 use superstep_core::drawing::Drawing;
 use superstep_core::machine::{Answers, Resume};
 use superstep_core::schema::Schema;
@@ -12,7 +11,7 @@ use superstep_core::state::{Draft, IntoDraft, State};
 
 use crate::call::{Input, Run};
 use crate::lanes::Lanes;
-use crate::output::{Command, NodeError};
+use crate::output::Command;
 use crate::program::Program;
 use crate::threads::Threads;
 
@@ -61,12 +60,7 @@ impl<S: State, C: Send + Sync + 'static> Compiled<S, C> {
 
     /// Applies a command to a thread as it stands and goes on.
     pub fn command(&self, thread: impl Into<superstep_core::id::ThreadId>, command: Command<S>) -> Run<S, C> {
-        let output: Result<Output, NodeError> = command.output();
-        let input = match output {
-            Ok(output) => Input::Command(Box::new(output)),
-            Err(error) => Input::Invalid(error.to_string()),
-        };
-        Run::new(self, input).thread(thread)
+        self.go_on(thread).with(command)
     }
 
     /// What is saved of threads: states, history, updates, forks, copies.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use superstep_core::checkpoint::{Entry, Namespace};
+use superstep_core::command::Output;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::field::AnyState;
 use superstep_core::graph::Topology;
@@ -155,7 +156,7 @@ pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
     let mut machine = Machine::new(call.program.topology.clone(), config(&call, &shared), loaded)
         .map_err(|error| error.on_thread(shared.thread.as_ref()))?;
     let answers = answered_ids(&call.input).filter(|_| !forked);
-    if let Err(error) = begin(&mut machine, call.input, forked) {
+    if let Err(error) = begin(&mut machine, call.input, call.command, forked) {
         let error = told_why(&shared, &machine, answers, error).await;
         return Err(error.on_thread(shared.thread.as_ref()));
     }
@@ -285,24 +286,27 @@ fn config(call: &Call, shared: &Shared) -> Config {
     }
 }
 
-fn begin(machine: &mut Machine, input: Input, forked: bool) -> Result<()> {
-    match input {
-        Input::Values(draft) => machine.begin_with(draft),
-        Input::GoOn => {
+fn begin(machine: &mut Machine, input: Input, command: Option<Box<Output>>, forked: bool) -> Result<()> {
+    match (input, command) {
+        (Input::Values(draft), None) => machine.begin_with(draft),
+        (Input::GoOn, command) => {
             if forked {
                 machine.fork();
             }
-            machine.go_on()
-        }
-        Input::Resume(resume) if forked => machine.fork_and_resume(resume),
-        Input::Resume(resume) => machine.resume(resume),
-        Input::Command(output) => {
-            if forked {
-                machine.fork();
+            match command {
+                Some(output) => machine.command(*output),
+                None => machine.go_on(),
             }
-            machine.command(*output)
         }
-        Input::Invalid(message) => Err(Error::new(Code::InputInvalid, message)),
+        (Input::Resume(resume), None) if forked => machine.fork_and_resume(resume),
+        (Input::Resume(resume), None) => machine.resume(resume),
+        (Input::Resume(resume), Some(output)) if !forked => {
+            machine.command(*output)?;
+            machine.resume(resume)
+        }
+        (Input::Invalid(message), _) => Err(Error::new(Code::InputInvalid, message)),
+        (_, Some(_)) => Err(Error::new(Code::InputInvalid, "a command goes with an answer or with going on")
+            .help("at the newest checkpoint of a thread that has begun")),
     }
 }
 

@@ -11,10 +11,11 @@ use serde_json::Value;
 use superstep_core::change::Change;
 use superstep_core::checkpoint::Source;
 use superstep_core::command::{Output, Outward, Scope};
+use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error, Result};
-use superstep_core::field::AnyState;
+use superstep_core::field::{AnyState, Field, FieldOps};
 use superstep_core::graph::{Compat, NodeOptions};
-use superstep_core::id::TaskId;
+use superstep_core::id::{FieldId, TaskId};
 use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome, read_state};
 use superstep_core::port::{At, BoxFuture, HistoryQuery, Loaded};
 use superstep_core::state::{Draft, State};
@@ -86,6 +87,8 @@ pub(crate) struct Inside {
     machine: Machine,
     outcome: Outcome,
     baseline: Option<Arc<AnyState>>,
+    /// Shared fields that the graph around adds up, as they were after the input.
+    sums: Vec<(FieldId, Value)>,
 }
 
 impl Inside {
@@ -110,11 +113,15 @@ impl Inside {
         } else {
             machine.begin_with(input)?;
         }
+        let sums = match &baseline {
+            Some(state) => sums(program, cx, &**state)?,
+            None => sums(program, cx, &*machine.state().state)?,
+        };
         let outcome = drive(&mut machine, &shared).await?;
         match outcome.end {
             End::Interrupted(questions) => Ask(cx.clone()).pass_on(questions).await,
             End::Failed(error) => Err(error.into()),
-            end => Ok(Self { shared, machine, outcome: Outcome { end, ..outcome }, baseline }),
+            end => Ok(Self { shared, machine, outcome: Outcome { end, ..outcome }, baseline, sums }),
         }
     }
 
@@ -167,6 +174,12 @@ impl Inside {
             let is_list = matches!(change, Change::Appended { .. });
             let whole = outer.schema.field(theirs).reducer.is_none();
             let change = if is_list && !whole { change } else { Change::Set };
+            let sum = self.sums.iter().find(|(sum, _)| sum == id && !is_list && outer.compat == Compat::Strict);
+            if let Some((_, before)) = sum {
+                let after = read(&*field.ops, &*self.outcome.state)?;
+                update.push(added(outer.schema.field(theirs), theirs, before, after));
+                continue;
+            }
             update.push(Write {
                 field: theirs,
                 how: How::Reduce,
@@ -176,19 +189,51 @@ impl Inside {
         Ok(update)
     }
 
-    fn change_of(&self, id: superstep_core::id::FieldId) -> Result<Change> {
+    fn change_of(&self, id: FieldId) -> Result<Change> {
         if let Some(total) = self.machine.since_input() {
             return Ok(total.get(&id).cloned().unwrap_or(Change::Unchanged));
         }
         // It began in an earlier process: what changed is read off the values.
         let Some(before) = &self.baseline else { return Ok(Change::Set) };
-        let ops = &self.shared.program.topology.schema.field(id).ops;
-        let read = |state: &AnyState| ops.to_json(state).map_err(|fault| Error::internal(fault.to_string()));
-        Ok(match (read(&**before)?, read(&*self.outcome.state)?) {
+        let ops = &*self.shared.program.topology.schema.field(id).ops;
+        Ok(match (read(ops, &**before)?, read(ops, &*self.outcome.state)?) {
             (old, new) if old == new => Change::Unchanged,
             (Value::Array(old), Value::Array(new)) if new.starts_with(&old) => Change::Appended { from: old.len() },
             _ => Change::Set,
         })
+    }
+}
+
+fn read(ops: &dyn FieldOps, state: &AnyState) -> Result<Value> {
+    ops.to_json(state).map_err(|fault| Error::internal(fault.to_string()))
+}
+
+/// The shared fields that the graph around adds up: handed back whole, they would be added to themselves.
+fn sums(program: &Program, cx: &Cx, state: &AnyState) -> Result<Vec<(FieldId, Value)>> {
+    let (inner, outer) = (&program.topology, &cx.0.shared.program.topology.schema);
+    let is_sum = |id: &&FieldId| {
+        let theirs = outer.find(&inner.schema.field(**id).name);
+        theirs.is_some_and(|theirs| outer.field(theirs).reducer.as_deref() == Some("add"))
+    };
+    let value = |id: &FieldId| read(&*inner.schema.field(*id).ops, state).map(|value| (*id, value));
+    inner.output.iter().filter(is_sum).map(value).collect()
+}
+
+/// A sum that grew inside as what it grew by; one that was set inside as what it was set to.
+fn added(field: &Field, id: FieldId, before: &Value, after: Value) -> Write {
+    let is_unsigned = field.json_schema.get("minimum").and_then(Value::as_f64) == Some(0.0);
+    let growth = match (before, &after) {
+        (Value::Null, after) => Some(after.clone()),
+        (Value::Number(old), Value::Number(new)) => match (old.as_i64(), new.as_i64()) {
+            (Some(old), Some(new)) => new.checked_sub(old).filter(|grown| *grown >= 0 || !is_unsigned).map(Value::from),
+            _ => old.as_f64().zip(new.as_f64()).map(|(old, new)| Value::from(new - old)),
+        },
+        (Value::String(old), Value::String(new)) => new.strip_prefix(old.as_str()).map(Value::from),
+        _ => None,
+    };
+    match growth {
+        Some(growth) => Write { field: id, how: How::Reduce, value: Datum::json(growth) },
+        None => Write { field: id, how: How::Overwrite, value: Datum::json(after) },
     }
 }
 

@@ -16,7 +16,7 @@ use crate::datum::Datum;
 use crate::error::{Code, Error, Problem, Result};
 use crate::fault::Fault;
 use crate::graph::{Compat, Topology};
-use crate::id::{FieldId, InterruptId};
+use crate::id::{FieldId, InterruptId, TaskId};
 use crate::port::{Loaded, ThreadStatus};
 use crate::state::Draft;
 use crate::types::Schema as JsonSchema;
@@ -155,6 +155,7 @@ impl Machine {
     /// Begins a new line of history here: nothing that was known of the tasks counts any more.
     pub fn fork(&mut self) {
         self.pending.clear();
+        self.position.due.iter_mut().for_each(|due| due.since = None);
         self.save_checkpoint(Source::Fork, crate::apply::Applied::default());
     }
 
@@ -176,16 +177,15 @@ impl Machine {
             check_answer(&asked.question, &value)?;
             moved.push((asked.pending.task, asked.question.clone(), value));
         }
-        let old: Vec<super::TaskKey> = self.position.due.iter().map(|due| self.key(due)).collect();
+        let mut places = BTreeMap::new();
+        for (task, question, _) in &moved {
+            places.insert(question.id, self.place_of(*task, question)?);
+        }
         self.fork();
         let time = self.config.world.now();
         let mut entries = Vec::new();
-        for (task, question, value) in moved {
-            let Some(place) = old.iter().position(|key| key.id() == task) else { continue };
-            // The questions of a task are numbered: the same number on the new line is the same question.
-            let Some(ordinal) = (0..1_000).find(|ordinal| old[place].question(*ordinal) == question.id) else {
-                continue;
-            };
+        for (_, question, value) in moved {
+            let (place, ordinal) = places[&question.id];
             let key = self.key(&self.position.due[place]);
             let (id, Some(checkpoint)) = (key.question(ordinal), self.head) else { continue };
             let pending = |entry| Pending { checkpoint, task: key.id(), node: question.node.clone(), entry };
@@ -195,6 +195,19 @@ impl Machine {
         self.pending.clone_from(&entries);
         self.save_pending(entries, None);
         self.go_on()
+    }
+
+    /// Which due task asked a question, and as which of its questions: the same number on a new line of history is
+    /// the same question.
+    fn place_of(&self, task: TaskId, question: &Question) -> Result<(usize, u32)> {
+        let asked = self.position.due.iter().position(|due| self.key(due).id() == task).and_then(|place| {
+            let key = self.key(&self.position.due[place]);
+            (0..1_000).find(|ordinal| key.question(*ordinal) == question.id).map(|ordinal| (place, ordinal))
+        });
+        asked.ok_or_else(|| {
+            let message = format!("`{}` was asked inside a graph of `{}`, and cannot be answered anew from here", question.name, question.node);
+            Error::new(Code::InvalidResume, message).help("run from this checkpoint without an answer: it is asked again")
+        })
     }
 
     fn read_input(&mut self, input: Draft) -> Result<Update> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Machine, Resolved};
-use crate::advance::{Due, JoinProgress, Leads, Position, SendInput};
+use crate::advance::{Due, JoinProgress, Leads, Position, SendInput, Since};
 use crate::apply::FieldSet;
 use crate::checkpoint::{
     Checkpoint, FORMAT_VERSION, StoredDue, StoredJoin, StoredOutput, StoredOutward, StoredSend, StoredWhy, StoredWrite,
@@ -27,6 +27,7 @@ pub(super) fn store_due(graph: &Topology, due: &Due) -> StoredDue {
             payload: send.payload.clone(),
             timeout: send.timeout,
         }),
+        since: due.since.map(|since| (since.checkpoint, since.step)),
     }
 }
 
@@ -38,6 +39,7 @@ pub(super) fn read_due(graph: &Topology, stored: &StoredDue) -> Result<Due> {
         send: stored.send.as_ref().map(|send| {
             Box::new(SendInput { index: send.index, payload: send.payload.clone(), timeout: send.timeout })
         }),
+        since: stored.since.map(|(checkpoint, step)| Since { checkpoint, step }),
     })
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::{Machine, Phase};
-use crate::advance::{Due, Leads, advance};
+use crate::advance::{Due, Leads, Since, advance};
 use crate::apply::{FoldRules, TaskUpdate, apply};
-use crate::checkpoint::{Entry, Pending, Source};
+use crate::checkpoint::{Pending, Source};
 use crate::command::Output;
 use crate::error::{Code, Error, Result};
 use crate::graph::{END_NAME, START_NAME};
-use crate::id::NodeId;
+use crate::id::{NodeId, TaskId};
 use crate::port::ThreadStatus;
 use crate::state::Draft;
 use crate::suggest::did_you_mean;
@@ -96,7 +96,7 @@ impl Machine {
 
     /// Finds what is due after updates: what was due, less the nodes spoken for, plus what they lead to.
     fn succeed(&mut self, nodes: &[(AsNode, Option<NodeId>)]) -> Result<()> {
-        let mut kept = std::mem::take(&mut self.position.due);
+        let mut kept = self.take_due();
         let mut finished: Vec<(Option<NodeId>, Leads)> = Vec::new();
         for (as_node, id) in nodes {
             match (as_node, id) {
@@ -130,32 +130,29 @@ impl Machine {
         Ok(())
     }
 
-    /// Saves, and carries what finished tasks gave over to the new checkpoint: they are not run again.
+    /// Saves, and carries over what is known of the tasks that are still due: finished ones are not run again,
+    /// and open questions keep their ids.
     fn save_after_update(&mut self, applied: crate::apply::Applied) {
-        let old: Vec<(Due, crate::id::TaskId)> =
-            self.position.due.iter().map(|due| (due.clone(), self.previous_key(due))).collect();
         let known = std::mem::take(&mut self.pending);
         self.save_checkpoint(Source::Update, applied);
         let Some(checkpoint) = self.head else { return };
-        let mut carried = Vec::new();
-        for (due, task) in old {
-            let new = self.key(&due).id();
-            let kept = known
-                .iter()
-                .filter(|entry| entry.task == task && matches!(entry.entry, Entry::Done(_) | Entry::Once { .. }));
-            carried.extend(kept.map(|entry| Pending { checkpoint, task: new, ..entry.clone() }));
-        }
+        let due: Vec<TaskId> = self.position.due.iter().map(|due| self.key(due).id()).collect();
+        let kept = known.into_iter().filter(|entry| due.contains(&entry.task));
+        let carried: Vec<Pending> = kept.map(|entry| Pending { checkpoint, ..entry }).collect();
         if !carried.is_empty() {
             self.pending.clone_from(&carried);
             self.save_pending(carried, None);
         }
     }
 
-    /// The id a due task had at the checkpoint before the step was counted on.
-    fn previous_key(&self, due: &Due) -> crate::id::TaskId {
-        let mut key = self.key(due);
-        key.step -= 1;
-        key.id()
+    /// The tasks that are due, marked with where they became due so that their ids stay.
+    fn take_due(&mut self) -> SmallVec<[Due; 1]> {
+        let (head, step) = (self.head, self.position.step);
+        let mut due = std::mem::take(&mut self.position.due);
+        for task in &mut due {
+            task.since = task.since.or(head.map(|checkpoint| Since { checkpoint, step }));
+        }
+        due
     }
 
     /// Applies a command from outside to the thread as it stands, and goes on.
@@ -170,7 +167,7 @@ impl Machine {
         }
         let (update, leads) = self.resolve_command(output)?;
         let applied = self.fold_input(update)?;
-        let kept = std::mem::take(&mut self.position.due);
+        let kept = self.take_due();
         let graph: Arc<_> = self.graph.clone();
         advance(&graph, &mut self.position, [(None, &leads)].into_iter());
         let added = std::mem::take(&mut self.position.due);

@@ -48,3 +48,22 @@ async fn a_question_stops_and_an_answer_goes_on() {
     let out = graph.resume("t", "B").await.unwrap();
     assert_eq!(out.to_json().unwrap(), json!({"log":["A","B"],"n":1,"title":null}));
 }
+
+/// R-FWK-7, R-FWK-30: an update from outside keeps open questions, ids and all; an answer may bring a command along.
+#[tokio::test]
+async fn a_question_keeps_its_id_through_an_update() {
+    let mut g = Graph::<Record>::with_schema("ask", schema());
+    let a = g.node("a", async |s: View<Record>, ask: Ask| -> Result<Value, NodeError> {
+        let yes: bool = ask.person("sure?", s.get("n").into_owned()).await?;
+        Ok(json!({ "log": [yes, s.get("n").into_owned()] }))
+    });
+    g.edge(START, a).edge(a, END).checkpointer(Memory::new());
+    let graph = g.compile().unwrap();
+    let asked = graph.run(json!({ "n": 1 })).thread("t").await.unwrap().questions()[0].id;
+    graph.threads().update("t", json!({ "n": 10 })).await.unwrap();
+    let state = graph.threads().state("t").await.unwrap();
+    assert_eq!(state.questions()[0].id, asked);
+    let more = superstep::Command::new().update(json!({ "n": 100 }));
+    let done = graph.resume_with("t", [(asked, json!(true))].into()).with(more).await.unwrap();
+    assert_eq!(done.to_json().unwrap(), json!({ "log": [true, 111], "n": 111, "title": null }));
+}

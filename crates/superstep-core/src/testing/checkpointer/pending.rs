@@ -87,6 +87,7 @@ pub async fn a_result_comes_back_whole(store: SharedCheckpointer) {
             node: "next".into(),
             why: StoredWhy { kind: WhyKind::Goto, from: Some("node".into()) },
             send: Some(send),
+            since: Some((id(7), 3)),
         }],
         outward: Some(StoredOutward {
             graph: Some("outer".into()),

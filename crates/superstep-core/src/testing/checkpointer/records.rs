@@ -59,6 +59,7 @@ pub async fn what_is_due_comes_back_with_its_reasons(store: SharedCheckpointer) 
             node: format!("node-{index}").into(),
             why: StoredWhy { kind, from: (index > 0).then(|| "before".into()) },
             send: (kind == WhyKind::Send || index == 1).then(|| send(index)),
+            since: (index == 2).then(|| (crate::id::CheckpointId::from_bits(9), -1)),
         };
         checkpoint.due = (0_u32..).zip(kinds).map(due).collect();
     })
