@@ -152,9 +152,16 @@ impl TaskKey {
     pub fn ids_at<'a>(&'a self, checkpoint: &'a Checkpoint) -> impl Iterator<Item = TaskId> + 'a {
         let mine = checkpoint.due.iter().filter(|due| due.node == self.node);
         mine.map(|due| {
+            let (origin, step) = due.since.unwrap_or((checkpoint.id, checkpoint.step));
             let fan_out = due.send.as_ref().map_or(0, |send| send.index + 1);
-            Self { origin: checkpoint.id.bits(), step: checkpoint.step, fan_out, ..self.clone() }.id()
+            Self { origin: origin.bits(), step, fan_out, ..self.clone() }.id()
         })
+    }
+
+    /// Its place among the sends of its superstep, from 1; 0 when it was reached by an edge.
+    #[must_use]
+    pub fn fan_out(&self) -> u32 {
+        self.fan_out
     }
 
     /// The id of a question the task asks, by its place among its questions.
@@ -260,6 +267,9 @@ pub struct Machine {
     folded: Option<Applied>,
     phase: Phase,
     head: Option<CheckpointId>,
+    /// The newest checkpoint that is known to be saved; `head` runs ahead of it while a commit is under way.
+    durable: Option<CheckpointId>,
+    saving: Option<CheckpointId>,
     outbox: Vec<Commit>,
     events: Vec<Event>,
     unsaved_events: Vec<Event>,
@@ -268,6 +278,8 @@ pub struct Machine {
     recent: Vec<NodeId>,
     warnings: Vec<String>,
     skip_breakpoint: bool,
+    /// The next checkpoint begins a new line of history.
+    branches: bool,
     drain: bool,
     cancel: SmallVec<[usize; 1]>,
     pending: Vec<Pending>,
@@ -279,7 +291,7 @@ impl Machine {
     /// What to do next.
     pub fn step(&mut self) -> Step {
         if !self.outbox.is_empty() {
-            return Step::Save(Box::new(self.outbox.remove(0)));
+            return self.save();
         }
         if !self.cancel.is_empty() {
             return Step::Cancel(self.cancel.drain(..).collect());
@@ -301,13 +313,20 @@ impl Machine {
                 Phase::Over => return Step::Wait,
             }
             if !self.outbox.is_empty() {
-                return Step::Save(Box::new(self.outbox.remove(0)));
+                return self.save();
             }
         }
     }
 
+    fn save(&mut self) -> Step {
+        let commit = self.outbox.remove(0);
+        self.saving = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
+        Step::Save(Box::new(commit))
+    }
+
     /// The last [`Step::Save`] is durable: what it speaks of may be told.
     pub fn saved(&mut self) {
+        self.durable = self.saving.take().or(self.durable);
         self.events.append(&mut self.unsaved_events);
     }
 
@@ -349,7 +368,7 @@ impl Machine {
             state: self.state.clone(),
             next: self.next_names().iter().map(ToString::to_string).collect(),
             recent: self.recent.iter().map(|id| self.graph.node(*id).name.to_string()).collect(),
-            checkpoint: self.head,
+            checkpoint: self.durable,
         }
     }
 
@@ -382,8 +401,10 @@ impl Machine {
             self.end_between(End::Drained, ThreadStatus::Idle);
             return;
         }
-        self.fill_slots();
-        self.phase = Phase::Running;
+        self.phase = match self.fill_slots() {
+            Ok(()) => Phase::Running,
+            Err(error) => Phase::Ended(Box::new(End::Failed(error))),
+        };
     }
 
     fn start_ready(&mut self) -> SmallVec<[Task; 1]> {

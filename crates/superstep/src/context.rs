@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) configurable: Arc<BTreeMap<String, Value>>,
     pub(crate) limits: Limits,
     pub(crate) spent: Arc<AtomicU64>,
+    /// The task this graph runs inside, where there is one.
+    pub(crate) outer: Option<Cx>,
 }
 
 /// What a run may use.
@@ -206,6 +208,9 @@ impl Cx {
     /// Says that the node is still at work, for idle timeouts.
     pub fn heartbeat(&self) {
         self.0.cell.alive.store(self.now(), Ordering::Relaxed);
+        if let Some(outer) = &self.0.shared.outer {
+            outer.heartbeat();
+        }
     }
 
     /// Counts tokens against the run's budget.
@@ -261,7 +266,10 @@ impl Cx {
         let timeout = &self.0.shared.program.nodes[self.0.task.node.index()].timeout;
         let counts = timeout.as_ref().is_some_and(|timeout| !timeout.heartbeat_only);
         if counts && self.0.cell.alive.load(Ordering::Relaxed) != 0 {
-            self.heartbeat();
+            self.0.cell.alive.store(self.now(), Ordering::Relaxed);
+        }
+        if let Some(outer) = &self.0.shared.outer {
+            outer.heartbeat_if_watched();
         }
     }
 

@@ -74,8 +74,8 @@ impl Tasks {
         });
     }
 
-    /// The next task that ends.
-    pub(crate) async fn next(&mut self, shared: &Arc<Shared>) -> (usize, TaskEnd) {
+    /// The next task that ends; `None` when none runs.
+    pub(crate) async fn next(&mut self, shared: &Arc<Shared>) -> Option<(usize, TaskEnd)> {
         loop {
             let (id, end) = match self.set.join_next_with_id().await {
                 Some(Ok((id, end))) => (id, end),
@@ -84,12 +84,12 @@ impl Tasks {
                     let id = error.id();
                     (id, TaskEnd::Failed(panicked(&*error.into_panic())))
                 }
-                None => return (usize::MAX, TaskEnd::Cancelled),
+                None => return None,
             };
             let finished = self.indices.remove(&id);
             self.fill(shared);
             if let Some((index, _)) = finished {
-                return (index, end);
+                return Some((index, end));
             }
         }
     }

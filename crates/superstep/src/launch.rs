@@ -152,6 +152,7 @@ pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
         configurable: Arc::new(std::mem::take(&mut call.configurable)),
         limits: limits(&call),
         spent: Arc::new(AtomicU64::new(0)),
+        outer: None,
     });
     let mut machine = Machine::new(call.program.topology.clone(), config(&call, &shared), loaded)
         .map_err(|error| error.on_thread(shared.thread.as_ref()))?;

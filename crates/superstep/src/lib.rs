@@ -5,6 +5,8 @@
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout, clippy::print_stderr)]
 
+#[cfg(doctest)]
+mod book;
 mod cache;
 mod call;
 mod clock;

@@ -53,7 +53,7 @@ pub enum Persistence {
     /// A fresh state for every call, saved with the graph around it.
     #[default]
     Inherit,
-    /// One state for the whole thread, which grows from call to call.
+    /// One state for the whole thread, which grows from call to call; in a fan-out, one for each place.
     PerThread,
     /// Never saved.
     Stateless,

@@ -34,15 +34,20 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result
             Step::Run(mut batch) if batch.len() == 1 && tasks.is_idle() => {
                 let Some(task) = batch.pop() else { continue };
                 let index = task.index;
+                check_budget(machine, shared)?;
                 let end = in_time(shared, run_task(shared, task)).await.map_err(|error| machine.failure(error))?;
                 machine.finished(index, end)?;
-                check_budget(machine, shared)?;
+                sign_of_life(shared);
             }
-            Step::Run(batch) => tasks.start(shared, batch),
-            Step::Wait => {
-                let (index, end) = in_time(shared, tasks.next(shared)).await.map_err(|error| machine.failure(error))?;
-                machine.finished(index, end)?;
+            Step::Run(batch) => {
                 check_budget(machine, shared)?;
+                tasks.start(shared, batch);
+            }
+            Step::Wait => {
+                let next = in_time(shared, tasks.next(shared)).await.map_err(|error| machine.failure(error))?;
+                let (index, end) = next.ok_or_else(|| Error::internal("a run waits for tasks, and none runs"))?;
+                machine.finished(index, end)?;
+                sign_of_life(shared);
             }
             Step::Cancel(indices) => tasks.cancel(&indices),
             Step::Save(commit) => {
@@ -55,6 +60,13 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result
     }
 }
 
+/// A task that ends inside another is a sign of life of that one.
+fn sign_of_life(shared: &Shared) {
+    if let Some(outer) = &shared.outer {
+        outer.heartbeat_if_watched();
+    }
+}
+
 async fn save(shared: &Shared, commit: &Commit) -> Result<()> {
     match &shared.saver {
         Some(saver) => saver.commit(commit).await,
@@ -62,6 +74,7 @@ async fn save(shared: &Shared, commit: &Commit) -> Result<()> {
     }
 }
 
+/// Looked at before tasks start: what the last ones did is saved by then.
 fn check_budget(machine: &Machine, shared: &Shared) -> Result<()> {
     over_budget(shared.spent.load(Ordering::Relaxed), shared.limits.tokens).map_err(|error| machine.failure(error))
 }

@@ -242,7 +242,11 @@ fn inner_shared(program: &Arc<Program>, cx: &Cx, context: Option<Context>) -> Ar
     let calls = cx.0.cell.children.fetch_add(1, Ordering::Relaxed);
     let saves = program.settings.persistence != Persistence::Stateless;
     let segment = match program.settings.persistence {
-        Persistence::PerThread => cx.node().to_owned(),
+        // Tasks of one fan-out run side by side: each place has a state of its own, or they would undo each other.
+        Persistence::PerThread => match cx.0.task.key.fan_out() {
+            0 => cx.node().to_owned(),
+            place => format!("{}:send{place}", cx.node()),
+        },
         _ => format!("{}:{}", cx.node(), cx.idempotency_key()),
     };
     let segment = if calls == 0 { segment } else { format!("{segment}:{calls}") };
@@ -264,6 +268,7 @@ fn inner_shared(program: &Arc<Program>, cx: &Cx, context: Option<Context>) -> Ar
         configurable: outer.configurable.clone(),
         limits: outer.limits.clone(),
         spent: outer.spent.clone(),
+        outer: Some(cx.clone()),
     })
 }
 

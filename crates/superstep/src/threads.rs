@@ -261,14 +261,11 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
         let turn = self.graph.lanes.enter(&self.thread, &crate::control::Control::new(), WhenBusy::Reject).await?;
         let held = Held::take(saver, &self.thread, run, false, &**clock).await?;
         let at = self.at.map_or(At::Latest, At::Id);
-        let mut loaded = saver.load(&self.thread, &Namespace::root(), at).await?;
-        if let (Some(loaded), Some(_)) = (&mut loaded, self.at) {
-            let newest = saver.load(&self.thread, &Namespace::root(), At::Latest).await?;
-            // On a new line of history nothing that was known of the tasks counts.
-            if newest.is_none_or(|newest| newest.checkpoint.id != loaded.checkpoint.id) {
-                loaded.pending.clear();
-            }
-        }
+        let loaded = saver.load(&self.thread, &Namespace::root(), at).await?;
+        let newest = match self.at {
+            Some(_) => saver.load(&self.thread, &Namespace::root(), At::Latest).await?.map(|newest| newest.checkpoint.id),
+            None => None,
+        };
         if let (None, Some(id)) = (&loaded, self.at) {
             return Err(no_checkpoint(&self.thread, id));
         }
@@ -289,6 +286,9 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
             world: world.clone(),
         };
         let mut machine = Machine::new(self.graph.program.topology.clone(), config, loaded)?;
+        if self.at.is_some() && self.at != newest {
+            machine.branch();
+        }
         for updates in self.supersteps {
             machine.update(updates).map_err(|error| error.on_thread(Some(&self.thread)))?;
         }

@@ -43,6 +43,8 @@ impl Machine {
             folded: None,
             phase: Phase::Over,
             head: None,
+            durable: None,
+            saving: None,
             outbox: Vec::new(),
             events: Vec::new(),
             unsaved_events: Vec::new(),
@@ -51,6 +53,7 @@ impl Machine {
             recent: Vec::new(),
             warnings: Vec::new(),
             skip_breakpoint: false,
+            branches: false,
             drain: false,
             cancel: SmallVec::new(),
             pending: Vec::new(),
@@ -59,7 +62,7 @@ impl Machine {
         if let Some(loaded) = loaded {
             (machine.state, machine.written) = read_state(&schema, &loaded)?;
             machine.position = read_position(&machine.graph, &loaded.checkpoint)?;
-            machine.head = Some(loaded.checkpoint.id);
+            (machine.head, machine.durable) = (Some(loaded.checkpoint.id), Some(loaded.checkpoint.id));
             machine.pending = loaded.pending;
         }
         Ok(machine)
@@ -152,10 +155,17 @@ impl Machine {
         self.go_on()
     }
 
-    /// Begins a new line of history here: nothing that was known of the tasks counts any more.
-    pub fn fork(&mut self) {
+    /// Makes the next update begin a new line of history: nothing that was known of the tasks counts on it.
+    pub fn branch(&mut self) {
         self.pending.clear();
         self.position.due.iter_mut().for_each(|due| due.since = None);
+        self.branches = true;
+    }
+
+    /// Begins a new line of history here: nothing that was known of the tasks counts any more.
+    pub fn fork(&mut self) {
+        self.branch();
+        self.branches = false;
         self.save_checkpoint(Source::Fork, crate::apply::Applied::default());
     }
 
@@ -304,7 +314,10 @@ impl Machine {
     }
 
     /// Fills the table of this superstep, with what is known of its tasks already.
-    pub(super) fn fill_slots(&mut self) {
+    ///
+    /// # Errors
+    /// When a stored result does not fit the graph: running the task again would repeat what it did.
+    pub(super) fn fill_slots(&mut self) -> Result<()> {
         self.slots.clear();
         self.folded = None;
         for index in 0..self.position.due.len() {
@@ -312,12 +325,10 @@ impl Machine {
             let slot = Slot { due, status: Status::Ready, records: Arc::default() };
             self.slots.push(slot);
         }
-        if !self.pending.is_empty() {
-            self.restore_slots();
-        }
+        if self.pending.is_empty() { Ok(()) } else { self.restore_slots() }
     }
 
-    fn restore_slots(&mut self) {
+    fn restore_slots(&mut self) -> Result<()> {
         let pending = self.pending.clone();
         for index in 0..self.slots.len() {
             let id = self.key(&self.slots[index].due).id();
@@ -330,9 +341,7 @@ impl Machine {
             for entry in mine {
                 match &entry.entry {
                     Entry::Done(output) => {
-                        if let Ok(resolved) = self.read_output(output) {
-                            status = Status::Done { resolved: Box::new(resolved), kept: true };
-                        }
+                        status = Status::Done { resolved: Box::new(self.read_output(output)?), kept: true };
                     }
                     Entry::Skipped => status = Status::Skipped { kept: true },
                     Entry::Failed(_) => {}
@@ -348,6 +357,7 @@ impl Machine {
             }
             (self.slots[index].status, self.slots[index].records) = (status, Arc::new(records));
         }
+        Ok(())
     }
 
     fn collect_answers(&mut self) {

@@ -149,6 +149,9 @@ impl Machine {
     fn take_due(&mut self) -> SmallVec<[Due; 1]> {
         let (head, step) = (self.head, self.position.step);
         let mut due = std::mem::take(&mut self.position.due);
+        if std::mem::take(&mut self.branches) {
+            return due;
+        }
         for task in &mut due {
             task.since = task.since.or(head.map(|checkpoint| Since { checkpoint, step }));
         }

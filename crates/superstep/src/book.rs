@@ -1,0 +1,24 @@
+//! The pages of the book as doc tests: every Rust example in them compiles and runs.
+
+macro_rules! pages {
+    ($($name:ident $path:literal;)*) => {$(
+        #[doc = include_str!(concat!("../../../book/src/", $path))]
+        mod $name {}
+    )*};
+}
+
+pages! {
+    start "start.md";
+    state "guides/state.md";
+    graphs "guides/graphs.md";
+    people "guides/people.md";
+    threads "guides/threads.md";
+    failures "guides/failures.md";
+    subgraphs "guides/subgraphs.md";
+    testing "guides/testing.md";
+    supersteps "concepts/supersteps.md";
+    durability "concepts/durability.md";
+    langgraph "concepts/langgraph.md";
+    promises "promises.md";
+    settings "settings.md";
+}
