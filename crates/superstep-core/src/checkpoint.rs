@@ -225,6 +225,8 @@ pub enum Entry {
     Skipped,
     /// It failed.
     Failed(StoredError),
+    /// It finished, but its update and those of its siblings could not be folded together.
+    Refused(StoredError),
     /// It asks a person.
     Question(Question),
     /// A person answered.
@@ -244,6 +246,7 @@ impl Entry {
     pub fn slot(&self) -> String {
         match self {
             Self::Done(_) | Self::Skipped | Self::Failed(_) => "end".to_owned(),
+            Self::Refused(_) => "refused".to_owned(),
             Self::Question(question) => format!("question {}", question.id),
             Self::Answer(answer) => format!("answer {}", answer.id),
             Self::Once { key, .. } => format!("once {key}"),

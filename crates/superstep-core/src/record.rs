@@ -17,6 +17,7 @@ use crate::fault::Fault;
 use crate::field::{AnyState, FieldOps, Undo, read};
 use crate::json_reducer::{self, JsonReducer};
 use crate::message::{MessageEdits, MessageId, Messages};
+use crate::reducer::{AddMessages, Reducer};
 use crate::schema::{Schema, TypeChecks};
 use crate::state::{Draft, IntoDraft, State, StateOps};
 use crate::types::FieldType;
@@ -262,7 +263,7 @@ impl FieldOps for RecordField {
 
     fn read_input(&self, value: Value) -> Result<Datum, Vec<Fault>> {
         if let Rule::Messages = self.rule {
-            return read::<MessageEdits>(value).map(Datum::live);
+            return AddMessages::read(value).map(Datum::live);
         }
         if self.types == TypeChecks::Enforce && !self.rule.takes_items() && !value.is_null() {
             self.kind

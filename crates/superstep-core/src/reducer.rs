@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::change::Change;
 use crate::datum::{Datum, Payload};
@@ -91,6 +92,14 @@ pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
     /// What takes the next fold back.
     fn save(value: &T) -> Saved<T> {
         Saved::Value(value.clone())
+    }
+
+    /// Reads an update from JSON.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with JSON pointers below the field.
+    fn read(value: Value) -> Result<Self::Input, Vec<Fault>> {
+        crate::field::read(value)
     }
 
     /// Gives ids to what needs one in an update.

@@ -119,6 +119,10 @@ impl<S: State, C: Send + Sync + 'static> Compiled<S, C> {
         C: Default,
     {
         let inputs: Vec<Draft> = inputs.into_iter().map(IntoDraft::into_draft).collect();
-        crate::executor::in_parallel(inputs.into_iter().map(|input| self.run(input).context(C::default()).into_future()), at_once).await
+        crate::executor::in_parallel(
+            inputs.into_iter().map(|input| self.run(input).context(C::default()).into_future()),
+            at_once,
+        )
+        .await
     }
 }

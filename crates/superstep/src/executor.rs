@@ -137,7 +137,10 @@ pub(crate) async fn run_task(shared: &Arc<Shared>, task: Task) -> TaskEnd {
     end
 }
 
-fn cache_key(shared: &Shared, entry: &NodeEntry, task: &Task) -> RunResult<Option<(Arc<str>, Arc<str>, String)>> {
+/// Graph, node and key of a call.
+type CallKey = (Arc<str>, Arc<str>, String);
+
+fn cache_key(shared: &Shared, entry: &NodeEntry, task: &Task) -> RunResult<Option<CallKey>> {
     let (Some(policy), Some(_)) = (&entry.cache, &shared.program.settings.cache) else { return Ok(None) };
     let topology = &shared.program.topology;
     let key = || (policy.key)(&topology.schema, &*task.view, task.payload.as_ref());

@@ -13,6 +13,7 @@ use superstep_core::machine::Breakpoints;
 use superstep_core::port::SharedCheckpointer;
 use superstep_core::schema::Schema;
 use superstep_core::state::State;
+use superstep_core::types::FieldType;
 
 use crate::cache::Cache;
 use crate::compiled::Compiled;
@@ -110,6 +111,7 @@ impl<S, C> Graph<S, C> {
                 recursion_limit: 25,
                 strict_set_once: false,
                 persistence: Persistence::Inherit,
+                configurable: None,
             },
             before: Vec::new(),
             after: Vec::new(),
@@ -296,6 +298,16 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
     /// A node's second value for a `set_once` field is an error, not a warning.
     pub fn strict_set_once(&mut self) -> &mut Self {
         self.settings.strict_set_once = true;
+        self
+    }
+
+    /// What the `configurable` values of a run must look like: the JSON Schema of `T`. Checked before anything runs.
+    pub fn configurable<T: schemars::JsonSchema>(&mut self) -> &mut Self {
+        let schema = serde_json::to_value(schemars::schema_for!(T)).map_err(|error| error.to_string());
+        match schema.and_then(|schema| FieldType::schema(schema).map_err(|fault| fault.to_string())) {
+            Ok(schema) => self.settings.configurable = Some(schema),
+            Err(problem) => self.builder.complain(format!("the schema of the configurable values is not valid: {problem}")),
+        }
         self
     }
 

@@ -4,6 +4,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 use superstep_core::checkpoint::{Entry, Namespace};
 use superstep_core::command::Output;
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Code, Error, Problem, Result};
 use superstep_core::field::AnyState;
 use superstep_core::graph::Topology;
 use superstep_core::id::{CheckpointId, FieldId, InterruptId, RunId, ThreadId};
@@ -122,10 +123,10 @@ pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
     let (turn, held) = match (&thread, &call.checkpointer, &control) {
         (Some(thread), Some(saver), Some(control)) => {
             let wait = call.when_busy != WhenBusy::Reject;
-            let enter = async {
+            let enter = pin!(async {
                 let turn = call.lanes.enter(thread, control, call.when_busy).await?;
                 Ok((Some(turn), Some(Held::take(saver, thread, run, wait, &*clock).await?)))
-            };
+            });
             unless_cancelled(control, enter).await.map_err(|error| error.on_thread(Some(thread)))?
         }
         _ => (None, None),
@@ -192,6 +193,7 @@ fn check(call: &mut Call) -> Result<Arc<dyn Any + Send + Sync>> {
                 .unwrap_or_else(|| "name a node of the graph, or `*`".to_owned()),
         ));
     }
+    check_configurable(call)?;
     call.context.take().ok_or_else(|| {
         let name = call.missing_context.unwrap_or("the context");
         Error::new(
@@ -199,6 +201,15 @@ fn check(call: &mut Call) -> Result<Arc<dyn Any + Send + Sync>> {
             format!("graph `{}` needs a context of type `{name}`", call.program.topology.name),
         )
         .help("give it with the run: `.context(..)`")
+    })
+}
+
+fn check_configurable(call: &Call) -> Result<()> {
+    let Some(schema) = &call.program.settings.configurable else { return Ok(()) };
+    let values = Value::Object(call.configurable.clone().into_iter().collect());
+    schema.check(&values).map_err(|faults| {
+        let problems = faults.into_iter().map(Problem::from).collect();
+        Error::listing(Code::InputInvalid, "the configurable values of the run are not valid", problems)
     })
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use superstep_core::graph::{BranchPolicy, Topology};
 use superstep_core::machine::Breakpoints;
 use superstep_core::port::SharedCheckpointer;
+use superstep_core::types::FieldType;
 use tokio::sync::Semaphore;
 
 use crate::cache::{Cache, CachePolicy};
@@ -44,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) recursion_limit: u32,
     pub(crate) strict_set_once: bool,
     pub(crate) persistence: Persistence,
+    /// What the `configurable` values of a run must look like.
+    pub(crate) configurable: Option<FieldType>,
 }
 
 /// How a graph that runs inside another keeps its state.

@@ -4,7 +4,7 @@
 //! decided is decided in the machine; here it is done, in the order it was asked for.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -35,7 +35,8 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result
                 let Some(task) = batch.pop() else { continue };
                 let index = task.index;
                 check_budget(machine, shared)?;
-                let end = in_time(shared, run_task(shared, task)).await.map_err(|error| machine.failure(error))?;
+                let end =
+                    in_time(shared, pin!(run_task(shared, task))).await.map_err(|error| machine.failure(error))?;
                 machine.finished(index, end)?;
                 sign_of_life(shared);
             }
@@ -44,7 +45,7 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result
                 tasks.start(shared, batch);
             }
             Step::Wait => {
-                let next = in_time(shared, tasks.next(shared)).await.map_err(|error| machine.failure(error))?;
+                let next = in_time(shared, pin!(tasks.next(shared))).await.map_err(|error| machine.failure(error))?;
                 let (index, end) = next.ok_or_else(|| Error::internal("a run waits for tasks, and none runs"))?;
                 machine.finished(index, end)?;
                 sign_of_life(shared);
@@ -79,7 +80,7 @@ fn check_budget(machine: &Machine, shared: &Shared) -> Result<()> {
     over_budget(shared.spent.load(Ordering::Relaxed), shared.limits.tokens).map_err(|error| machine.failure(error))
 }
 
-async fn in_time<T>(shared: &Shared, work: impl Future<Output = T>) -> Result<T> {
+async fn in_time<T>(shared: &Shared, work: Pin<&mut impl Future<Output = T>>) -> Result<T> {
     match shared.limits.step_timeout {
         None => Ok(work.await),
         Some(time) => within(&*shared.clock, time, work).await.ok_or_else(|| timed_out("the superstep", time)),
@@ -87,8 +88,11 @@ async fn in_time<T>(shared: &Shared, work: impl Future<Output = T>) -> Result<T>
 }
 
 /// The result of `work`, or `None` when it takes longer than `time`.
-pub(crate) async fn within<T>(clock: &dyn Clock, time: Duration, work: impl Future<Output = T>) -> Option<T> {
-    let mut work = pin!(work);
+pub(crate) async fn within<T>(
+    clock: &dyn Clock,
+    time: Duration,
+    mut work: Pin<&mut impl Future<Output = T>>,
+) -> Option<T> {
     let mut limit = clock.sleep(time);
     poll_fn(|context| match work.as_mut().poll(context) {
         Poll::Ready(value) => Poll::Ready(Some(value)),
@@ -104,23 +108,29 @@ pub(crate) fn timed_out(what: &str, time: Duration) -> Error {
 
 /// Runs a machine to its end, its time limit or its cancellation, whichever comes first.
 pub(crate) async fn drive_limited(machine: &mut Machine, shared: &Arc<Shared>) -> Result<Outcome> {
-    let limited = async {
-        match shared.limits.run_timeout {
-            None => drive(machine, shared).await,
-            Some(time) => {
-                let ended = within(&*shared.clock, time, drive(machine, shared)).await;
-                ended.unwrap_or_else(|| Err(timed_out("the run", time)))
+    let ended = {
+        let limited = pin!(async {
+            match shared.limits.run_timeout {
+                None => drive(machine, shared).await,
+                Some(time) => {
+                    let ended = within(&*shared.clock, time, pin!(drive(machine, shared))).await;
+                    ended.unwrap_or_else(|| Err(timed_out("the run", time)))
+                }
             }
+        });
+        match &shared.control {
+            None => limited.await,
+            Some(control) => unless_cancelled(control, limited).await,
         }
     };
-    let Some(control) = &shared.control else { return limited.await.map_err(|error| machine.failure(error)) };
-    let ended = unless_cancelled(control, limited).await;
     ended.map_err(|error| machine.failure(error))
 }
 
 /// The result of `work`, or that the run was cancelled before there was one.
-pub(crate) async fn unless_cancelled<T>(control: &Control, work: impl Future<Output = Result<T>>) -> Result<T> {
-    let mut work = pin!(work);
+pub(crate) async fn unless_cancelled<T>(
+    control: &Control,
+    mut work: Pin<&mut impl Future<Output = Result<T>>>,
+) -> Result<T> {
     let mut cancelled = pin!(control.cancelled());
     poll_fn(|context| {
         if cancelled.as_mut().poll(context).is_ready() {

@@ -216,7 +216,7 @@ fn tasks(loaded: &Loaded, is_live: bool) -> Vec<TaskState> {
         let task = &mut tasks[place];
         match &pending.entry {
             Entry::Done(_) => (task.is_done, task.error) = (true, None),
-            Entry::Failed(error) => task.error = Some(error.clone()),
+            Entry::Failed(error) | Entry::Refused(error) => task.error = Some(error.clone()),
             Entry::Question(question) => task.questions.push(question.clone()),
             Entry::Answer(answer) if is_live => task.questions.retain(|question| question.id != answer.id),
             _ => {}
@@ -263,7 +263,7 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
         let at = self.at.map_or(At::Latest, At::Id);
         let loaded = saver.load(&self.thread, &Namespace::root(), at).await?;
         let newest = match self.at {
-            Some(_) => saver.load(&self.thread, &Namespace::root(), At::Latest).await?.map(|newest| newest.checkpoint.id),
+            Some(_) => saver.load(&self.thread, &Namespace::root(), At::Latest).await?,
             None => None,
         };
         if let (None, Some(id)) = (&loaded, self.at) {
@@ -286,7 +286,7 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
             world: world.clone(),
         };
         let mut machine = Machine::new(self.graph.program.topology.clone(), config, loaded)?;
-        if self.at.is_some() && self.at != newest {
+        if self.at.is_some() && self.at != newest.map(|newest| newest.checkpoint.id) {
             machine.branch();
         }
         for updates in self.supersteps {

@@ -118,7 +118,7 @@ impl<S: 'static, T: FieldValue, R: Reducer<T>> FieldOps for TypedField<S, T, R> 
     }
 
     fn read_input(&self, value: Value) -> Result<Datum, Vec<Fault>> {
-        read::<R::Input>(value).map(Datum::live)
+        R::read(value).map(Datum::live)
     }
 
     fn read_value(&self, value: Value) -> Result<Datum, Vec<Fault>> {

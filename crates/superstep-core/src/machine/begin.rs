@@ -344,7 +344,7 @@ impl Machine {
                         status = Status::Done { resolved: Box::new(self.read_output(output)?), kept: true };
                     }
                     Entry::Skipped => status = Status::Skipped { kept: true },
-                    Entry::Failed(_) => {}
+                    Entry::Failed(_) | Entry::Refused(_) => {}
                     Entry::Question(question) if !self.answers.contains_key(&question.id) => {
                         open.push(question.clone())
                     }

@@ -8,7 +8,7 @@ use super::{End, Event, Machine, Phase, Status};
 use crate::advance::advance;
 use crate::apply::{Applied, FoldRules, TaskUpdate, apply};
 use crate::change::Change;
-use crate::checkpoint::Source;
+use crate::checkpoint::{Entry, Source};
 use crate::error::{Code, Error, Result};
 use crate::id::NodeId;
 use crate::port::ThreadStatus;
@@ -49,8 +49,19 @@ impl Machine {
             return;
         }
         if let Err(error) = self.complete() {
-            self.end_early(End::Failed(error), ThreadStatus::Error);
+            self.refuse(error);
         }
+    }
+
+    /// Ends a run whose updates do not fold together: the tasks stay finished, the thread shows why it stands.
+    fn refuse(&mut self, error: Error) {
+        let at = error.place().node.as_deref();
+        let blamed = self.slots.iter().position(|slot| Some(&*self.graph.node(slot.due.node).name) == at).unwrap_or(0);
+        let all: Vec<usize> = (0..self.slots.len()).collect();
+        let mut entries = self.unkept(&all);
+        entries.extend(self.entry(blamed, Entry::Refused((&error).into())));
+        self.save_pending(entries, Some(ThreadStatus::Error));
+        self.phase = Phase::Ended(Box::new(End::Failed(error)));
     }
 
     /// Ends a run inside a superstep: nothing of it is applied, everything finished is kept.

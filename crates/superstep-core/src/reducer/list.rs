@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::{FieldValue, Items, Reducer, Saved};
 use crate::change::{Change, Splice};
 use crate::datum::Datum;
@@ -61,6 +63,9 @@ fn truncate_to<E: FieldValue>(list: &[E]) -> Saved<Vec<E>> {
 
 macro_rules! list_reducer {
     () => {
+        fn read(value: Value) -> Result<Items<E>, Vec<Fault>> {
+            Items::read(value)
+        }
         fn part(value: &Vec<E>, change: &Change) -> Datum {
             list_part(value, change)
         }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::{Reducer, Saved};
 use crate::change::Change;
 use crate::datum::Datum;
@@ -28,6 +30,9 @@ impl Reducer<Messages> for AddMessages {
     }
     fn save(value: &Messages) -> Saved<Messages> {
         Saved::Value(value.clone())
+    }
+    fn read(value: Value) -> Result<MessageEdits, Vec<Fault>> {
+        MessageEdits::try_from(value).map_err(|fault| vec![fault])
     }
     fn stamp(input: &mut MessageEdits, fresh: &mut dyn FnMut() -> String) {
         input.stamp(&mut || MessageId::from(fresh()));

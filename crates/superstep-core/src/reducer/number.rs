@@ -1,5 +1,7 @@
 //! Folds that add, and folds that keep the larger or the smaller value.
 
+use serde_json::Value;
+
 use super::list::{list_part, list_restore};
 use super::{FieldValue, Items, Reducer, Saved, restore_whole};
 use crate::change::Change;
@@ -31,6 +33,13 @@ pub trait Addable: FieldValue {
     /// # Errors
     /// When the piece does not fit.
     fn restore(&mut self, change: &Change, part: Datum) -> Result<(), Fault>;
+    /// Reads what is added from JSON.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with JSON pointers below the field.
+    fn read(value: Value) -> Result<Self::Input, Vec<Fault>> {
+        crate::field::read(value)
+    }
     /// What takes the next addition back.
     fn save(&self) -> Saved<Self> {
         Saved::Value(self.clone())
@@ -104,6 +113,9 @@ impl<E: FieldValue> Addable for Vec<E> {
     fn restore(&mut self, change: &Change, part: Datum) -> Result<(), Fault> {
         list_restore(self, change, part)
     }
+    fn read(value: Value) -> Result<Items<E>, Vec<Fault>> {
+        Items::read(value)
+    }
     fn save(&self) -> Saved<Self> {
         <super::Append as Reducer<Self>>::save(self)
     }
@@ -139,6 +151,9 @@ impl<T: Addable> Reducer<T> for Add {
     }
     fn restore(value: &mut T, change: &Change, part: Datum) -> Result<(), Fault> {
         value.restore(change, part)
+    }
+    fn read(value: Value) -> Result<T::Input, Vec<Fault>> {
+        T::read(value)
     }
     fn save(value: &T) -> Saved<T> {
         value.save()

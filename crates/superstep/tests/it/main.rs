@@ -3,9 +3,19 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod attributes;
+mod breakpoints;
 mod compile_errors;
+mod context;
 mod cost;
 mod crash;
+mod errors;
+mod fields;
+mod forks;
+mod people;
 mod properties;
+mod schemas;
 mod smoke;
 mod state;
+mod support;
+mod threads;
+mod updates;

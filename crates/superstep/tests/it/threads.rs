@@ -1,0 +1,203 @@
+//! What is saved of threads: order and parents of checkpoints, new inputs, copies, removals.
+
+use serde_json::json;
+use superstep::core::checkpoint::Source;
+use superstep::core::port::{HistoryQuery, Retention, ThreadStatus};
+use superstep::prelude::*;
+use superstep::{Code, Record};
+
+use crate::support::{Calls, dynamic, history, line, log, log_field, refused, rows};
+
+/// R-FWK-34: step 0 is the input, step n follows the n-th superstep; ids rise, parents form a chain, newest is first.
+#[tokio::test]
+async fn a_history_is_a_chain_with_the_newest_first() {
+    let graph = line(&Calls::default(), &["a", "b"]).compile().unwrap();
+    let outcome = graph.run(json!({ "topic": "x" })).thread("t").await.unwrap();
+    let rows = rows(&graph, "t").await;
+    let shown: Vec<_> = rows.iter().map(|(.., step, source, next)| (*step, *source, next.join(" "))).collect();
+    assert_eq!(
+        shown,
+        [(0, Source::Input, "a".to_owned()), (1, Source::Loop, "b".to_owned()), (2, Source::Loop, String::new())]
+    );
+    assert_eq!(rows[0].1, None);
+    for pair in rows.windows(2) {
+        assert!(pair[1].1 == Some(pair[0].0) && pair[0].0.to_string() < pair[1].0.to_string());
+    }
+    let newest = history(&graph, "t").await.remove(0);
+    assert_eq!((Some(newest.id()), newest.checkpoint.run), (outcome.checkpoint, outcome.run));
+    assert!(newest.checkpoint.time > 0 && &*newest.checkpoint.graph == "test");
+}
+
+/// R-FWK-33: a history can be cut by place, number, source, step and run.
+#[tokio::test]
+async fn a_history_can_be_cut() {
+    let graph = line(&Calls::default(), &["a", "b"]).compile().unwrap();
+    let first = graph.run(json!({ "topic": "x" })).thread("t").await.unwrap();
+    graph.run(json!({ "topic": "y" })).thread("t").await.unwrap();
+    let count = async |query: HistoryQuery| graph.threads().history("t", &query).await.unwrap().len();
+    assert_eq!(count(HistoryQuery::default()).await, 6);
+    assert_eq!(count(HistoryQuery { limit: Some(4), ..HistoryQuery::default() }).await, 4);
+    assert_eq!(count(HistoryQuery { before: first.checkpoint, ..HistoryQuery::default() }).await, 2);
+    assert_eq!(count(HistoryQuery { source: Some(Source::Input), ..HistoryQuery::default() }).await, 2);
+    assert_eq!(count(HistoryQuery { step: Some(2), ..HistoryQuery::default() }).await, 1);
+    assert_eq!(count(HistoryQuery { run: Some(first.run), ..HistoryQuery::default() }).await, 3);
+}
+
+/// R-FWK-31: a stored checkpoint never changes when later supersteps change the same values.
+#[tokio::test]
+async fn a_stored_checkpoint_never_changes_later() {
+    let mut graph = dynamic(json!({ "log": log_field(), "map": { "reducer": "deep_merge", "default": {} } }));
+    let node = graph.node("grow", |state: View<Record>| {
+        let n = log(&state).len();
+        json!({ "log": format!("{n}"), "map": { "deep": { format!("k{n}"): [n] } } })
+    });
+    graph.edge(START, node);
+    graph.route(
+        node,
+        move |state: &Record| if log(state).len() < 6 { Go::to(node) } else { Go::end() },
+        [node.into(), END],
+    );
+    let graph = graph.interrupt_after(["grow"]).compile().unwrap();
+    let mut outcome = graph.run(json!({ "map": {} })).thread("t").await.unwrap();
+    let mut kept = Vec::new();
+    while !outcome.is_finished() {
+        kept.push((outcome.checkpoint.unwrap(), outcome.state.to_json()));
+        outcome = graph.go_on("t").await.unwrap();
+    }
+    assert_eq!(kept.len(), 6);
+    for (id, expected) in kept {
+        assert_eq!(graph.threads().state_at("t", id).await.unwrap().state.to_json(), expected);
+    }
+}
+
+/// R-FWK-53: a number and its text name the same thread; names no store can hold are refused.
+#[tokio::test]
+async fn numbers_and_text_name_one_thread() {
+    let graph = line(&Calls::default(), &["a"]).compile().unwrap();
+    graph.run(json!({ "topic": "x" })).thread(7).await.unwrap();
+    graph.run(json!({ "topic": "x" })).thread("7").await.unwrap();
+    graph.run(json!({ "topic": "x" })).thread(7_u64).await.unwrap();
+    assert_eq!(log(&graph.threads().state(7_usize).await.unwrap().state), ["a", "a", "a"]);
+    for name in ["", "../etc", "a b", &"x".repeat(129)] {
+        let error = refused(graph.run(json!({ "topic": "x" })).thread(name).await);
+        assert!(error.code() == Code::InputInvalid && error.advice().is_some(), "{error}");
+    }
+}
+
+/// R-GRA-38, R-GRA-40: an input continues a finished thread and drops what was due on an unfinished one.
+#[tokio::test]
+async fn an_input_continues_a_thread_and_drops_what_was_due() {
+    let calls = Calls::default();
+    let graph = line(&calls, &["a", "b"]).compile().unwrap();
+    graph.run(json!({ "log": "1" })).thread("t").await.unwrap();
+    assert_eq!(log(&graph.run(json!({ "log": "2" })).thread("t").await.unwrap().state), ["1", "a", "b", "2", "a", "b"]);
+    graph.run(json!({ "log": "1" })).thread("u").interrupt_before(["b"]).await.unwrap();
+    calls.take();
+    let ended = graph.run(json!({ "log": "2" })).thread("u").await.unwrap();
+    assert_eq!(
+        (log(&ended.state), calls.take()),
+        (["1", "a", "2", "a", "b"].map(str::to_owned).to_vec(), vec!["a".to_owned(), "b".into()])
+    );
+}
+
+/// R-GRA-40: an empty input is refused, and there is nothing to go on with on a new thread.
+#[tokio::test]
+async fn an_empty_input_is_refused() {
+    let calls = Calls::default();
+    let graph = line(&calls, &["a"]).compile().unwrap();
+    for input in [json!({}), json!(null)] {
+        let error = refused(graph.run(input).thread("t").await);
+        assert!(error.code() == Code::InputInvalid && error.message().contains("empty"), "{error}");
+    }
+    let error = refused(graph.go_on("t").await);
+    assert!(error.code() == Code::InputInvalid && error.message().contains("new"), "{error}");
+    assert!(calls.take().is_empty());
+    assert_eq!(graph.threads().status("t").await.unwrap(), None);
+}
+
+/// R-FWK-33: deleting a thread removes all of it, graphs inside included, and nothing of others.
+#[tokio::test]
+async fn deleting_a_thread_leaves_others_alone() {
+    let inner = line(&Calls::default(), &["x", "y"]).compile().unwrap();
+    let mut graph = dynamic(json!({ "log": log_field(), "topic": null }));
+    let node = graph.node("inner", inner);
+    graph.edge(START, node).edge(node, END);
+    let graph = graph.compile().unwrap();
+    for thread in ["t", "u"] {
+        graph.run(json!({ "topic": "x" })).thread(thread).await.unwrap();
+        assert_eq!(graph.threads().namespaces(thread).await.unwrap().len(), 2);
+    }
+    graph.threads().delete("t").await.unwrap();
+    assert_eq!(graph.threads().status("t").await.unwrap(), None);
+    assert!(graph.threads().namespaces("t").await.unwrap().is_empty());
+    assert_eq!(refused(graph.threads().state("t").await).code(), Code::NotFound);
+    assert_eq!(log(&graph.threads().state("u").await.unwrap().state), ["x", "y"]);
+}
+
+fn asking() -> superstep::Compiled<Record> {
+    let mut graph = dynamic(json!({ "log": log_field() }));
+    let before = graph.node("before", Calls::default().step("before"));
+    let ask = graph.node("ask", |ask: Ask| async move {
+        Ok::<_, NodeError>(json!({ "log": ask.person::<String>("name", 1).await? }))
+    });
+    let after = graph.node("after", Calls::default().step("after"));
+    graph.sequence([START, before.into(), ask.into(), after.into(), END]);
+    graph.compile().unwrap()
+}
+
+/// R-FWK-33: a copy has the state and the open question of its source, and goes its own way.
+#[tokio::test]
+async fn a_copy_goes_its_own_way() {
+    let graph = asking();
+    graph.run(json!({ "log": "in" })).thread("t").await.unwrap();
+    graph.threads().copy("t", "copy").await.unwrap();
+    let (old, new) = (graph.threads().state("t").await.unwrap(), graph.threads().state("copy").await.unwrap());
+    assert_eq!(
+        (old.state.to_json(), old.next.clone(), old.questions().len()),
+        (new.state.to_json(), new.next.clone(), new.questions().len())
+    );
+    assert_eq!(graph.threads().status("copy").await.unwrap(), Some(ThreadStatus::Interrupted));
+    assert_eq!(log(&graph.resume("copy", "Ann").await.unwrap().state), ["in", "before", "Ann", "after"]);
+    assert_eq!(graph.threads().state("t").await.unwrap().questions().len(), 1);
+    assert_eq!(log(&graph.resume("t", "Bob").await.unwrap().state), ["in", "before", "Bob", "after"]);
+    assert_eq!(refused(graph.threads().copy("nowhere", "x").await).code(), Code::NotFound);
+    assert_eq!(refused(graph.threads().copy("t", "copy").await).code(), Code::InputInvalid);
+}
+
+/// R-FWK-43: a pruned thread keeps its newest checkpoint whole: its open question is answered as on an unpruned twin.
+#[tokio::test]
+async fn a_pruned_thread_goes_on_like_its_twin() {
+    let graph = asking();
+    graph.run(json!({ "log": "in" })).thread("t").await.unwrap();
+    graph.threads().copy("t", "twin").await.unwrap();
+    let retention = |dry_run| Retention { keep_last: 1, dry_run };
+    let planned = graph.threads().prune("t", &retention(true)).await.unwrap();
+    assert_eq!((planned.checkpoints, history(&graph, "t").await.len()), (1, 2));
+    assert_eq!(graph.threads().prune("t", &retention(false)).await.unwrap().checkpoints, 1);
+    assert_eq!(history(&graph, "t").await.len(), 1);
+    let (pruned, twin) = (graph.resume("t", "Ann").await.unwrap(), graph.resume("twin", "Ann").await.unwrap());
+    assert_eq!((pruned.state.to_json(), pruned.status), (twin.state.to_json(), twin.status));
+    assert_eq!(graph.threads().prune("nowhere", &retention(false)).await.unwrap().checkpoints, 0);
+}
+
+/// R-FWK-34: what is due is stored with its reason.
+#[tokio::test]
+async fn what_is_due_is_stored_with_its_reason() {
+    let mut graph = dynamic(json!({ "log": log_field() }));
+    let [a, b, c] = ["a", "b", "c"].map(|name| graph.node(name, Calls::default().step(name)));
+    let d = graph.node("d", |_: Sent<u32>| json!({ "log": "d" }));
+    graph.edge(START, a).edge(START, b).join([a, b], c).edge(d, END);
+    graph.route(c, |_: &Record| vec![superstep::Send::new("d", 1_u32)], [d]);
+    let graph = graph.compile().unwrap();
+    graph.run(json!({ "log": "in" })).thread("t").await.unwrap();
+    let mut reasons = Vec::new();
+    for seen in history(&graph, "t").await.iter().rev() {
+        let due = seen
+            .checkpoint
+            .due
+            .iter()
+            .map(|due| format!("{} {}", due.node, serde_json::to_value(due.why.kind).unwrap()));
+        reasons.push(due.collect::<Vec<_>>().join(", "));
+    }
+    assert_eq!(reasons, [r#"a "edge", b "edge""#, r#"c "join""#, r#"d "send""#, ""]);
+}
