@@ -84,6 +84,11 @@ pub trait FieldOps: Send + Sync {
     /// Puts the value of a new thread back.
     fn clear(&self, state: &mut AnyState);
 
+    /// Hides the value from a node that must not see it.
+    fn hide(&self, state: &mut AnyState) {
+        self.clear(state);
+    }
+
     /// True when there is no value: null, or `None`.
     fn is_absent(&self, state: &AnyState) -> bool;
 }

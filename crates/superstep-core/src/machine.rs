@@ -41,7 +41,7 @@ pub use event::Event;
 pub use limits::{Breakpoints, OnLimit};
 pub use store::read_state;
 pub use update::{AsNode, StateUpdate};
-pub use view::hide;
+pub use view::without;
 
 /// What the machine takes from the world: time and fresh ids.
 pub trait World: Send + Sync {

@@ -42,6 +42,8 @@ pub struct Record {
 pub(crate) enum Slot {
     Json(Value),
     Messages(Messages),
+    /// A private field, in the view of a node that does not declare it.
+    Hidden,
 }
 
 impl Slot {
@@ -49,6 +51,7 @@ impl Slot {
         match self {
             Self::Json(value) => Ok(Cow::Borrowed(value)),
             Self::Messages(messages) => Ok(Cow::Owned(serde_json::to_value(messages)?)),
+            Self::Hidden => Ok(Cow::Owned(Value::Null)),
         }
     }
 }
@@ -59,9 +62,14 @@ impl Record {
     }
 
     /// The value of a field; null when it has none or there is no such field.
+    ///
+    /// A node that reads a private field it does not declare ends here, with an error that names the field.
     #[must_use]
     pub fn get(&self, name: &str) -> Cow<'_, Value> {
         let slot = self.names.get(name).and_then(|index| self.slots.get(*index));
+        if let Some(Slot::Hidden) = slot {
+            trespass(name);
+        }
         let known = slot.and_then(|slot| slot.to_json().ok());
         known.or_else(|| self.extras()?.get(name).map(Cow::Borrowed)).unwrap_or(Cow::Owned(Value::Null))
     }
@@ -70,7 +78,7 @@ impl Record {
     fn extras(&self) -> Option<&Map<String, Value>> {
         match self.slots.get(self.names.len())? {
             Slot::Json(value) => value.as_object(),
-            Slot::Messages(_) => None,
+            Slot::Messages(_) | Slot::Hidden => None,
         }
     }
 
@@ -80,17 +88,31 @@ impl Record {
         match self.slots.get(*self.names.get(name)?)? {
             Slot::Messages(messages) => Some(messages),
             Slot::Json(_) => None,
+            Slot::Hidden => trespass(name),
         }
     }
 
     /// All values as one JSON object.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let value = |name: &Arc<str>| (name.to_string(), self.get(name).into_owned());
-        let mut object: Map<String, Value> = self.names.keys().map(value).collect();
+        let seen = self.names.iter().filter(|(_, index)| self.slots[**index] != Slot::Hidden);
+        let mut object: Map<String, Value> =
+            seen.map(|(name, _)| (name.to_string(), self.get(name).into_owned())).collect();
         object.extend(self.extras().cloned().unwrap_or_default());
         Value::Object(object)
     }
+}
+
+/// Only views of nodes have hidden fields, and nothing is folded into a view.
+fn hidden() -> Fault {
+    Fault::new("a hidden field was written").of(Code::Internal)
+}
+
+/// Ends a node that looks where it must not: unwinds to the executor, which turns this into the task's error.
+fn trespass(name: &str) -> ! {
+    let fault = Fault::new(format!("it read private field `{name}` without declaring it"));
+    let help = format!("declare it: `.reads([\"{name}\"])`");
+    std::panic::resume_unwind(Box::new(fault.help(help).of(Code::UnknownField)))
 }
 
 impl fmt::Debug for Record {
@@ -199,6 +221,7 @@ impl FieldOps for RecordField {
                 Ok(Change::Set)
             }
             (Slot::Json(_), Rule::Messages) => Err(Fault::new("a message list holds something else")),
+            (Slot::Hidden, _) => Err(hidden()),
         }
     }
 
@@ -245,6 +268,7 @@ impl FieldOps for RecordField {
             Slot::Messages(messages) if *change == Change::Set => Datum::live(messages.clone()),
             Slot::Messages(messages) => Datum::live(messages.part(change)),
             Slot::Json(value) => Datum::json(json_reducer::part(value, change)),
+            Slot::Hidden => Datum::json(Value::Null),
         }
     }
 
@@ -253,6 +277,7 @@ impl FieldOps for RecordField {
             Slot::Messages(messages) if *change == Change::Set => *messages = part.take()?,
             Slot::Messages(messages) => messages.restore(change, part.take()?)?,
             Slot::Json(value) => json_reducer::restore(value, change, &part.to_json()?)?,
+            Slot::Hidden => return Err(hidden()),
         }
         Ok(())
     }
@@ -300,6 +325,10 @@ impl FieldOps for RecordField {
 
     fn clear(&self, state: &mut AnyState) {
         *self.slot_mut(state) = self.initial();
+    }
+
+    fn hide(&self, state: &mut AnyState) {
+        *self.slot_mut(state) = Slot::Hidden;
     }
 
     fn is_absent(&self, state: &AnyState) -> bool {

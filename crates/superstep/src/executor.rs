@@ -17,6 +17,7 @@ use superstep_core::checkpoint::{Entry, StoredError};
 use superstep_core::command::Output;
 use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error, Result as RunResult, panic_text};
+use superstep_core::fault::Fault;
 use superstep_core::graph::Compat;
 use superstep_core::machine::{Task, TaskEnd};
 use superstep_core::port::BoxFuture;
@@ -107,6 +108,10 @@ pub(crate) async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + S
 }
 
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
+    if let Some(fault) = panic.downcast_ref::<Fault>() {
+        let error = Error::new(fault.code.unwrap_or(Code::NodeFailed), fault.message.clone());
+        return fault.help.clone().into_iter().fold(error, Error::help);
+    }
     Error::new(Code::NodeFailed, format!("it panicked: {}", panic_text(panic)))
         .help("return an error instead of panicking; the other tasks were not harmed")
 }

@@ -306,7 +306,9 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
         let schema = serde_json::to_value(schemars::schema_for!(T)).map_err(|error| error.to_string());
         match schema.and_then(|schema| FieldType::schema(schema).map_err(|fault| fault.to_string())) {
             Ok(schema) => self.settings.configurable = Some(schema),
-            Err(problem) => self.builder.complain(format!("the schema of the configurable values is not valid: {problem}")),
+            Err(problem) => {
+                self.builder.complain(format!("the schema of the configurable values is not valid: {problem}"))
+            }
         }
         self
     }

@@ -16,7 +16,7 @@ use superstep_core::error::{Code, Error, Problem, Result};
 use superstep_core::field::AnyState;
 use superstep_core::graph::Topology;
 use superstep_core::id::{CheckpointId, FieldId, InterruptId, RunId, ThreadId};
-use superstep_core::machine::{self, Config, End, Machine, Resume, World, hide};
+use superstep_core::machine::{self, Config, End, Machine, Resume, World, without};
 use superstep_core::port::{At, Clock, Commit, HistoryQuery, Lease, Loaded, SharedCheckpointer, ThreadStatus};
 use superstep_core::suggest::did_you_mean;
 
@@ -399,7 +399,7 @@ pub(crate) fn conclude(shared: &Shared, outcome: machine::Outcome) -> Result<Raw
 pub(crate) fn output_of(topology: &Topology, state: &Arc<AnyState>) -> Arc<AnyState> {
     let hidden: Vec<FieldId> =
         topology.schema.iter().map(|(id, _)| id).filter(|id| !topology.output.contains(id)).collect();
-    hide(topology, state, &hidden)
+    without(topology, state, &hidden)
 }
 
 fn check_output(shared: &Shared, state: &Arc<AnyState>, checkpoint: Option<CheckpointId>) -> Result<()> {

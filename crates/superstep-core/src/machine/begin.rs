@@ -215,8 +215,12 @@ impl Machine {
             (0..1_000).find(|ordinal| key.question(*ordinal) == question.id).map(|ordinal| (place, ordinal))
         });
         asked.ok_or_else(|| {
-            let message = format!("`{}` was asked inside a graph of `{}`, and cannot be answered anew from here", question.name, question.node);
-            Error::new(Code::InvalidResume, message).help("run from this checkpoint without an answer: it is asked again")
+            let message = format!(
+                "`{}` was asked inside a graph of `{}`, and cannot be answered anew from here",
+                question.name, question.node
+            );
+            Error::new(Code::InvalidResume, message)
+                .help("run from this checkpoint without an answer: it is asked again")
         })
     }
 

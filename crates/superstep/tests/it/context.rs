@@ -209,7 +209,10 @@ async fn configurable_values_have_a_schema() {
         model: String,
         temperature: Option<f64>,
     }
-    let mut graph = Graph::<superstep::Record>::with_schema("options", superstep::Schema::from_json("any", &json!({ "x": {} })).unwrap());
+    let mut graph = Graph::<superstep::Record>::with_schema(
+        "options",
+        superstep::Schema::from_json("any", &json!({ "x": {} })).unwrap(),
+    );
     let read = graph.node("read", |cx: Cx| json!({ "x": cx.configurable("model") }));
     graph.edge(START, read).edge(read, END).configurable::<Options>();
     let graph = graph.compile().unwrap();
