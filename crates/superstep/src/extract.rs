@@ -15,7 +15,7 @@ use crate::store::SharedStore;
 /// Something a node can take as an argument.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a node over `{S}`",
-    note = "arguments are extractors: `View<{S}>`, `Ctx<{C}>`, `Part<T>`, `Sent<T>`, `Ask`, `Writer`, `Info`, `Store`, `Cx`"
+    note = "arguments are extractors: `View<{S}>`, `Ctx<{C}>`, `Part<T>`, `Sent<T>`, `Ask`, `Writer`, `Info`, `SharedStore`, `Cx`"
 )]
 pub trait FromTask<S, C>: Sized {
     /// Takes it from the task.

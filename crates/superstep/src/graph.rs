@@ -122,10 +122,10 @@ impl<S, C> Graph<S, C> {
 
 impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
     /// Adds a node: an async function, a closure, a type that implements [`crate::Node`], a compiled graph.
-    pub fn node<M>(&mut self, name: &str, mut node: impl IntoNode<S, C, M>) -> NodeHandle {
-        let policies = node.policies();
+    pub fn node<M>(&mut self, name: &str, node: impl IntoNode<S, C, M>) -> NodeHandle {
+        let (action, policies) = node.into_parts();
         let id = self.builder.node(name, true, policies.options.clone());
-        self.nodes.push(Some((node.into_action(), policies)));
+        self.nodes.push(Some((action, policies)));
         NodeHandle { id, graph: self.tag }
     }
 
@@ -137,13 +137,13 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
     }
 
     /// Says what a reserved node does.
-    pub fn define<M>(&mut self, handle: NodeHandle, mut node: impl IntoNode<S, C, M>) {
+    pub fn define<M>(&mut self, handle: NodeHandle, node: impl IntoNode<S, C, M>) {
         if !self.is_mine(handle) {
             return;
         }
-        let policies = node.policies();
+        let (action, policies) = node.into_parts();
         self.builder.define(handle.id, policies.options.clone());
-        self.nodes[handle.id.index()] = Some((node.into_action(), policies));
+        self.nodes[handle.id.index()] = Some((action, policies));
     }
 
     fn is_mine(&mut self, handle: NodeHandle) -> bool {

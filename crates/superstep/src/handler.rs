@@ -30,6 +30,7 @@ pub trait Action: Send + Sync + 'static {
 /// # #[derive(State, Clone, Serialize, Deserialize)] struct Count { #[reduce(add)] n: u64 }
 /// struct AddTo(u64);
 /// impl Node<Count> for AddTo {
+///     type Output = CountUpdate;
 ///     async fn run(&self, _cx: Cx) -> Result<CountUpdate, NodeError> { Ok(Count::update().n(self.0)) }
 /// }
 /// let mut graph = Graph::<Count>::new("count");
@@ -37,8 +38,11 @@ pub trait Action: Send + Sync + 'static {
 /// # graph.edge(START, add); graph.edge(add, END); graph.compile().unwrap();
 /// ```
 pub trait Node<S, C = ()>: Send + Sync + 'static {
+    /// What it returns: nothing, an update, a command, sends.
+    type Output: IntoOutput<S>;
+
     /// Runs the node once.
-    fn run(&self, cx: Cx) -> impl Future<Output = Result<impl IntoOutput<S>, NodeError>> + Send;
+    fn run(&self, cx: Cx) -> impl Future<Output = Result<Self::Output, NodeError>> + Send;
 }
 
 /// Anything that can be a node of a graph over state `S` with context `C`.
@@ -52,10 +56,13 @@ pub trait IntoNode<S, C, Marker> {
     /// The node without its types.
     fn into_action(self) -> Arc<dyn Action>;
 
-    /// What is said about it.
+    /// The node without its types, and what is said about it.
     #[doc(hidden)]
-    fn policies(&mut self) -> Policies {
-        Policies::default()
+    fn into_parts(self) -> (Arc<dyn Action>, Policies)
+    where
+        Self: Sized,
+    {
+        (self.into_action(), Policies::default())
     }
 }
 

@@ -54,12 +54,15 @@ pub use store::{MemoryStore, SharedStore, Store};
 pub use stream::{EventKind, RunEvent, RunStream};
 pub use threads::{Snapshot, TaskState, Threads, UpdateState};
 
+pub use schemars;
+pub use schemars::JsonSchema;
 pub use superstep_core as core;
 pub use superstep_core::command::{Go, Send};
 pub use superstep_core::error::{Code, Error, Kind, Result};
 pub use superstep_core::graph::{BranchPolicy, Compat, END, Endpoint, START};
-pub use superstep_core::machine::OnLimit;
+pub use superstep_core::machine::{Answers, AsNode, Event, OnLimit, StateUpdate};
 pub use superstep_core::message::{Message, Messages, RemoveAll, RemoveMessage};
+pub use superstep_core::port::{HistoryQuery, Retention, ThreadStatus};
 pub use superstep_core::record::Record;
 pub use superstep_core::schema::Schema;
 pub use superstep_core::state::State;

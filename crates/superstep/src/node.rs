@@ -67,10 +67,14 @@ pub struct Policies {
 
 /// A node with what is said about it. Starts with [`node`].
 #[must_use = "give it to a graph"]
-pub struct NodeWith<F> {
+pub struct NodeWith<F, H = ()> {
     pub(crate) node: F,
+    pub(crate) handler: H,
     pub(crate) policies: Policies,
 }
+
+/// A handler for what a node has failed with for good.
+pub struct Handler<H>(H);
 
 /// Says more about a node than what it does.
 ///
@@ -84,10 +88,17 @@ pub struct NodeWith<F> {
 /// # graph.edge(START, fetch); graph.edge(fetch, END); graph.compile().unwrap();
 /// ```
 pub fn node<F>(node: F) -> NodeWith<F> {
-    NodeWith { node, policies: Policies::default() }
+    NodeWith { node, handler: (), policies: Policies::default() }
 }
 
 impl<F> NodeWith<F> {
+    /// Runs this when the node has failed for good; its output counts in place of the node's.
+    pub fn on_error<H>(self, handler: H) -> NodeWith<F, Handler<H>> {
+        NodeWith { node: self.node, handler: Handler(handler), policies: self.policies }
+    }
+}
+
+impl<F, H> NodeWith<F, H> {
     /// Tries again when it fails. Given several times, the first policy that matches a failure applies.
     pub fn retry(mut self, retry: Retry) -> Self {
         self.policies.retry.get_or_insert_default().push(retry);
@@ -103,12 +114,6 @@ impl<F> NodeWith<F> {
     /// Uses the result of an earlier equal call. Needs a cache on the graph.
     pub fn cache(mut self, policy: CachePolicy) -> Self {
         self.policies.cache = Some(policy);
-        self
-    }
-
-    /// Runs this when the node has failed for good; its output counts in place of the node's.
-    pub fn on_error<S, C, M>(mut self, handler: impl IntoNode<S, C, M>) -> Self {
-        self.policies.on_error = Some(handler.into_action());
         self
     }
 
@@ -176,10 +181,31 @@ impl<S, C, M, F: IntoNode<S, C, M>> IntoNode<S, C, With<M>> for NodeWith<F> {
         self.node.into_action()
     }
 
-    fn policies(&mut self) -> Policies {
-        let inner = self.node.policies();
-        let mut mine = std::mem::take(&mut self.policies);
-        mine.options.inner = mine.options.inner.or(inner.options.inner);
-        mine
+    fn into_parts(self) -> (Arc<dyn Action>, Policies) {
+        let (action, own) = self.node.into_parts();
+        (action, merged(own, self.policies))
     }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, C, M, N, F, H> IntoNode<S, C, With<(M, N)>> for NodeWith<F, Handler<H>>
+where
+    F: IntoNode<S, C, M>,
+    H: IntoNode<S, C, N>,
+{
+    fn into_action(self) -> Arc<dyn Action> {
+        self.node.into_action()
+    }
+
+    fn into_parts(self) -> (Arc<dyn Action>, Policies) {
+        let (action, own) = self.node.into_parts();
+        let on_error = Some(self.handler.0.into_action());
+        (action, Policies { on_error, ..merged(own, self.policies) })
+    }
+}
+
+/// What is said about a node, on top of what it says itself.
+fn merged(own: Policies, mut said: Policies) -> Policies {
+    said.options.inner = said.options.inner.or(own.options.inner);
+    said
 }

@@ -21,6 +21,7 @@ use crate::executor::{Tasks, run_task};
 /// Runs a machine to its end.
 pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result<Outcome> {
     let mut tasks = Tasks::new(shared.limits.concurrency);
+    let mut begun = 0;
     loop {
         if shared.control.as_ref().is_some_and(Control::is_draining) {
             machine.drain();
@@ -35,17 +36,20 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result
                 let Some(task) = batch.pop() else { continue };
                 let index = task.index;
                 check_budget(machine, shared)?;
-                let end =
-                    in_time(shared, pin!(run_task(shared, task))).await.map_err(|error| machine.failure(error))?;
+                let begun = superstep_begun(shared);
+                let work = pin!(run_task(shared, task));
+                let end = in_time(shared, begun, work).await.map_err(|error| machine.failure(error))?;
                 machine.finished(index, end)?;
                 sign_of_life(shared);
             }
             Step::Run(batch) => {
                 check_budget(machine, shared)?;
+                begun = superstep_begun(shared);
                 tasks.start(shared, batch);
             }
             Step::Wait => {
-                let next = in_time(shared, pin!(tasks.next(shared))).await.map_err(|error| machine.failure(error))?;
+                let work = pin!(tasks.next(shared));
+                let next = in_time(shared, begun, work).await.map_err(|error| machine.failure(error))?;
                 let (index, end) = next.ok_or_else(|| Error::internal("a run waits for tasks, and none runs"))?;
                 machine.finished(index, end)?;
                 sign_of_life(shared);
@@ -80,11 +84,16 @@ fn check_budget(machine: &Machine, shared: &Shared) -> Result<()> {
     over_budget(shared.spent.load(Ordering::Relaxed), shared.limits.tokens).map_err(|error| machine.failure(error))
 }
 
-async fn in_time<T>(shared: &Shared, work: Pin<&mut impl Future<Output = T>>) -> Result<T> {
-    match shared.limits.step_timeout {
-        None => Ok(work.await),
-        Some(time) => within(&*shared.clock, time, work).await.ok_or_else(|| timed_out("the superstep", time)),
-    }
+/// When the tasks of a superstep start; nobody asks without a limit.
+fn superstep_begun(shared: &Shared) -> i64 {
+    shared.limits.step_timeout.map_or(0, |_| shared.clock.now())
+}
+
+/// The result of `work`, unless the superstep that began then takes too long.
+async fn in_time<T>(shared: &Shared, begun: i64, work: Pin<&mut impl Future<Output = T>>) -> Result<T> {
+    let Some(time) = shared.limits.step_timeout else { return Ok(work.await) };
+    let used = Duration::from_micros(u64::try_from(shared.clock.now() - begun).unwrap_or(0));
+    within(&*shared.clock, time.saturating_sub(used), work).await.ok_or_else(|| timed_out("the superstep", time))
 }
 
 /// The result of `work`, or `None` when it takes longer than `time`.

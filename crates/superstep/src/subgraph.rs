@@ -39,9 +39,10 @@ impl<S: State, P, C: Send + Sync + 'static> IntoNode<P, C, Inner> for Compiled<S
         Arc::new(InnerGraph(self.program))
     }
 
-    fn policies(&mut self) -> Policies {
+    fn into_parts(self) -> (Arc<dyn Action>, Policies) {
         let inner = Some(Box::new(self.drawing()));
-        Policies { options: NodeOptions { inner, ..NodeOptions::default() }, ..Policies::default() }
+        let options = NodeOptions { inner, ..NodeOptions::default() };
+        (IntoNode::<P, C, Inner>::into_action(self), Policies { options, ..Policies::default() })
     }
 }
 

@@ -1,7 +1,20 @@
 //! The compiled graph as a [`Drawing`].
 
-use super::{END_NAME, Exits, START_NAME, Target, Topology};
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{END_NAME, Exits, NodeSpec, START_NAME, Target, Topology};
 use crate::drawing::{Drawing, DrawnEdge, DrawnNode, EdgeKind, NodeKind};
+
+/// The node's own metadata, with its tags beside it.
+fn drawn_metadata(node: &NodeSpec) -> BTreeMap<String, Value> {
+    let mut metadata = node.metadata.clone();
+    if !node.tags.is_empty() {
+        metadata.insert("tags".to_owned(), Value::from(node.tags.clone()));
+    }
+    metadata
+}
 
 impl Topology {
     /// The graph as a drawing: JSON, Mermaid, DOT, text, SVG.
@@ -11,7 +24,7 @@ impl Topology {
             id: id.to_owned(),
             kind,
             deferred: false,
-            metadata: std::collections::BTreeMap::new(),
+            metadata: BTreeMap::new(),
             inner: None,
         };
         let mut nodes = vec![sentinel(START_NAME, NodeKind::Start)];
@@ -19,7 +32,7 @@ impl Topology {
             id: node.name.to_string(),
             kind: if node.inner.is_some() { NodeKind::Subgraph } else { NodeKind::Node },
             deferred: node.defer,
-            metadata: node.metadata.clone(),
+            metadata: drawn_metadata(node),
             inner: node.inner.clone(),
         }));
         nodes.push(sentinel(END_NAME, NodeKind::End));

@@ -86,7 +86,8 @@ impl Machine {
     /// Lists everything that is wrong with the input; nothing is changed then.
     pub fn begin_with(&mut self, input: Draft) -> Result<()> {
         let update = self.read_input(input)?;
-        if update.is_empty() && !self.graph.input.is_empty() {
+        // A graph inside another may share nothing with it: it then starts from its defaults.
+        if update.is_empty() && !self.graph.input.is_empty() && self.config.outer_task.is_none() {
             return Err(Error::new(Code::InputInvalid, "the input is empty")
                 .help("give a value for at least one field, or continue the thread without an input"));
         }
@@ -238,7 +239,7 @@ impl Machine {
         }
         let missing = self.missing_required(&input);
         let mut notes = Vec::new();
-        let resolved = input.resolve(&self.graph.schema, &mut notes);
+        let resolved = super::finish::hold(&self.graph, input, &mut notes);
         notes.into_iter().for_each(|note| self.warn(note));
         let update = match resolved {
             Ok(update) => update,

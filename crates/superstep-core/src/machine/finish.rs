@@ -14,10 +14,11 @@ use crate::advance::Leads;
 use crate::apply::{FieldSet, FoldRules, TaskUpdate, apply, apply_with_undo};
 use crate::checkpoint::{Entry, Question, WhyKind};
 use crate::command::{Go, Output, Scope};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Problem, Result};
 use crate::field::AnyState;
-use crate::graph::{BranchPolicy, Compat};
+use crate::graph::{BranchPolicy, Compat, Topology};
 use crate::id::NodeId;
+use crate::state::Draft;
 use crate::update::Update;
 
 impl Machine {
@@ -80,7 +81,7 @@ impl Machine {
         let mut resolved = Resolved { cached, ..Resolved::default() };
         for draft in output.updates {
             let mut notes = Vec::new();
-            let update = draft.resolve(&self.graph.schema, &mut notes);
+            let update = hold(&self.graph, draft, &mut notes);
             notes.into_iter().for_each(|note| self.warn(note));
             let update = update.map_err(|problems| {
                 let is_unknown = problems.iter().any(|problem| problem.message.starts_with("no field"));
@@ -170,7 +171,7 @@ impl Machine {
     pub(super) fn resolve_command(&mut self, output: Output) -> Result<(Update, Leads)> {
         let mut update = Update::new();
         for draft in output.updates {
-            let more = draft.resolve(&self.graph.schema, &mut self.warnings);
+            let more = hold(&self.graph, draft, &mut self.warnings);
             update.extend(more.map_err(|problems| {
                 Error::listing(Code::InputInvalid, "the update does not fit the state", problems)
             })?);
@@ -215,24 +216,33 @@ impl Machine {
     /// Calls off siblings when a failure or enough successes make them pointless.
     fn apply_branch_policy(&mut self, index: usize) {
         let node = self.slots[index].due.node;
-        let policy = match self.graph.node(node).branch {
-            BranchPolicy::Inherit => self.config.failures,
-            own => own,
-        };
-        let needed = match policy {
-            BranchPolicy::Quorum(needed) => needed,
-            BranchPolicy::Race => 1,
-            BranchPolicy::FailFast if matches!(self.slots[index].status, Status::Failed(_)) => {
-                return self.call_off(|_| true, false);
-            }
-            _ => return,
-        };
-        let mine = |slot: &super::Slot| slot.due.node == node;
-        let succeeded =
-            self.slots.iter().filter(|slot| mine(slot) && matches!(slot.status, Status::Done { .. })).count();
-        if succeeded >= needed {
+        if self.branch_policy(node) == BranchPolicy::FailFast && matches!(self.slots[index].status, Status::Failed(_)) {
+            return self.call_off(|_| true, false);
+        }
+        if self.needed(node).is_some_and(|needed| self.succeeded(node) >= needed) {
             self.call_off(|slot| slot.due.node == node, true);
         }
+    }
+
+    fn branch_policy(&self, node: NodeId) -> BranchPolicy {
+        match self.graph.node(node).branch {
+            BranchPolicy::Inherit => self.config.failures,
+            own => own,
+        }
+    }
+
+    /// How many tasks of a node must succeed, where not all must.
+    pub(super) fn needed(&self, node: NodeId) -> Option<usize> {
+        match self.branch_policy(node) {
+            BranchPolicy::Quorum(needed) => Some(needed),
+            BranchPolicy::Race => Some(1),
+            _ => None,
+        }
+    }
+
+    pub(super) fn succeeded(&self, node: NodeId) -> usize {
+        let mine = self.slots.iter().filter(|slot| slot.due.node == node);
+        mine.filter(|slot| matches!(slot.status, Status::Done { .. })).count()
     }
 
     fn call_off(&mut self, which: impl Fn(&super::Slot) -> bool, for_good: bool) {
@@ -289,4 +299,16 @@ impl Machine {
 /// The ways a set of tasks leads, for callers that need them together.
 pub(super) fn finished_nodes(slots: &[super::Slot]) -> SmallVec<[NodeId; 4]> {
     slots.iter().filter(|slot| matches!(slot.status, Status::Done { .. })).map(|slot| slot.due.node).collect()
+}
+
+/// An update held against the schema. The reference leaves out names it does not know.
+pub(super) fn hold(graph: &Topology, draft: Draft, notes: &mut Vec<String>) -> Result<Update, Vec<Problem>> {
+    let draft = match draft {
+        Draft::Json(mut map) if graph.compat == Compat::LangGraph => {
+            map.retain(|name, _| graph.schema.find(name).is_some());
+            Draft::Json(map)
+        }
+        draft => draft,
+    };
+    draft.resolve(&graph.schema, notes)
 }

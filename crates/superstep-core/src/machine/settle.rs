@@ -48,9 +48,23 @@ impl Machine {
             self.end_early(End::Outward(outward), ThreadStatus::Busy);
             return;
         }
-        if let Err(error) = self.complete() {
+        if let Err(error) = self.check_quorums().and_then(|()| self.complete()) {
             self.refuse(error);
         }
+    }
+
+    /// A quorum of more tasks than there were is not reached by all of them succeeding.
+    fn check_quorums(&self) -> Result<()> {
+        for slot in &self.slots {
+            let node = slot.due.node;
+            let (Some(needed), succeeded) = (self.needed(node), self.succeeded(node)) else { continue };
+            if succeeded < needed {
+                let message = format!("{needed} of its tasks must succeed, and there were only {succeeded}");
+                let help = "send it more tasks, or lower the quorum";
+                return Err(Error::new(Code::NodeFailed, message).help(help).at_node(&*self.graph.node(node).name));
+            }
+        }
+        Ok(())
     }
 
     /// Ends a run whose updates do not fold together: the tasks stay finished, the thread shows why it stands.

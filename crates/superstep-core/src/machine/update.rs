@@ -59,7 +59,7 @@ impl Machine {
         let mut nodes = Vec::new();
         for StateUpdate { update, as_node } in updates {
             let who = self.who(&as_node)?;
-            let mut resolved = update.resolve(&self.graph.schema, &mut self.warnings).map_err(|problems| {
+            let mut resolved = super::finish::hold(&self.graph, update, &mut self.warnings).map_err(|problems| {
                 Error::listing(Code::InputInvalid, "the update does not fit the state", problems)
             })?;
             self.stamp(&mut resolved);

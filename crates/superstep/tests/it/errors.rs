@@ -20,7 +20,7 @@ async fn failing<M>(work: impl superstep::IntoNode<Record, (), M>) -> Error {
 }
 
 /// Holds an error against its row in the table of codes; it must say what to do.
-fn expect(error: &Error, code: Code, text: &str, (http, exit): (u16, u8), retryable: bool) {
+fn check(error: &Error, code: Code, text: &str, (http, exit): (u16, u8), retryable: bool) {
     assert_eq!((error.code(), error.http_status(), error.exit_code()), (code, http, exit), "{error}");
     assert!(error.to_string().contains(text), "{error}");
     assert_eq!(error.is_retryable(), retryable, "{error}");
@@ -53,7 +53,7 @@ async fn failures_of_a_node_say_where_they_happened() {
         (failing(slow).await, Code::Timeout, "SS-012", (504, 75), true),
     ];
     for (error, code, text, statuses, retryable) in rows {
-        expect(&error, code, text, statuses, retryable);
+        check(&error, code, text, statuses, retryable);
         let place = error.place();
         assert_eq!(
             (place.thread.as_ref().map(|id| id.as_str()), place.step, place.node.as_deref()),
@@ -91,7 +91,7 @@ async fn mistakes_of_a_caller_have_codes_of_their_own() {
         (refused(graph.threads().update("t", input()).as_node("b").await), Code::InputInvalid, "`b`", (422, 65)),
     ];
     for (error, code, text, statuses) in rows {
-        expect(&error, code, text, statuses, false);
+        check(&error, code, text, statuses, false);
     }
     let mut bare =
         Graph::with_schema("bare", superstep::Schema::from_json("state", &json!({ "topic": null })).unwrap());
@@ -104,7 +104,7 @@ async fn mistakes_of_a_caller_have_codes_of_their_own() {
         refused(bare.threads().state("t").await),
         refused(bare.threads().update("t", input()).await),
     ] {
-        expect(&error, Code::NoCheckpointer, "SS-014", (409, 64), false);
+        check(&error, Code::NoCheckpointer, "SS-014", (409, 64), false);
     }
 }
 
@@ -122,10 +122,10 @@ async fn what_stops_a_run_from_outside_has_a_code() {
     let run = || graph.run(json!({ "log": "x" })).thread("t");
     let control = superstep::Control::new();
     control.cancel();
-    expect(&refused(run().control(control).await), Code::Cancelled, "SS-013", (499, 130), false);
-    expect(&refused(run().timeout(Duration::from_millis(1)).await), Code::Timeout, "SS-012", (504, 75), true);
-    expect(&refused(run().token_budget(5).await), Code::TooLarge, "7 tokens", (413, 75), false);
-    expect(&refused(run().wait()), Code::ConfigInvalid, "SS-027", (500, 78), false);
+    check(&refused(run().control(control).await), Code::Cancelled, "SS-013", (499, 130), false);
+    check(&refused(run().timeout(Duration::from_millis(1)).await), Code::Timeout, "SS-012", (504, 75), true);
+    check(&refused(run().token_budget(5).await), Code::TooLarge, "7 tokens", (413, 75), false);
+    check(&refused(run().wait()), Code::ConfigInvalid, "SS-027", (500, 78), false);
 }
 
 /// R-FWK-93, R-FWK-47: a thread of a newer state, and a record of another type, are told apart.
@@ -147,7 +147,7 @@ async fn what_is_stored_and_does_not_fit_has_a_code() {
     for error in
         [refused(build(1).threads().state("t").await), refused(build(1).run(json!({ "n": 2 })).thread("t").await)]
     {
-        expect(&error, Code::CheckpointTooNew, "SS-017", (409, 74), false);
+        check(&error, Code::CheckpointTooNew, "SS-017", (409, 74), false);
     }
     assert_eq!(history(&build(2), "t").await.len(), 2);
     let twice = |cx: Cx| async move {
@@ -155,7 +155,7 @@ async fn what_is_stored_and_does_not_fit_has_a_code() {
         cx.once("key", async { Ok::<_, NodeError>(1_u32) }).await?;
         Ok::<_, NodeError>(())
     };
-    expect(&failing(twice).await, Code::CheckpointCorrupt, "`key`", (500, 74), false);
+    check(&failing(twice).await, Code::CheckpointCorrupt, "`key`", (500, 74), false);
 }
 
 /// R-FWK-93: a graph that does not compile lists all its problems under one code.
@@ -165,7 +165,7 @@ fn a_graph_that_does_not_compile_lists_all_problems() {
     let node = graph.node("a", || ());
     graph.edge(node, "b").edge(END, node);
     let error = refused(graph.compile());
-    expect(&error, Code::InvalidGraph, "SS-001", (500, 65), false);
+    check(&error, Code::InvalidGraph, "SS-001", (500, 65), false);
     assert!(error.problems().len() >= 3, "{error}");
 }
 
@@ -183,8 +183,8 @@ async fn a_busy_thread_refuses_who_does_not_wait() {
     let mut first = graph.run(json!({ "log": "1" })).thread("t").stream();
     first.next().await.unwrap();
     let second = graph.run(json!({ "log": "2" })).thread("t").when_busy(WhenBusy::Reject);
-    expect(&refused(second.await), Code::ThreadBusy, "SS-018", (409, 75), true);
-    expect(
+    check(&refused(second.await), Code::ThreadBusy, "SS-018", (409, 75), true);
+    check(
         &refused(graph.threads().update("t", json!({ "log": "3" })).await),
         Code::ThreadBusy,
         "SS-018",
@@ -274,7 +274,7 @@ async fn finished_siblings_of_a_failure_are_kept() {
 async fn a_run_at_its_limit_can_go_on() {
     let graph = line(&Calls::default(), &["a", "b", "c"]).compile().unwrap();
     let error = refused(graph.run(json!({ "topic": "x" })).thread("t").recursion_limit(2).await);
-    expect(&error, Code::RecursionLimit, "`c`", (500, 75), false);
+    check(&error, Code::RecursionLimit, "`c`", (500, 75), false);
     assert_eq!(error.partial().unwrap().next, ["c"]);
     assert_eq!(graph.threads().status("t").await.unwrap(), Some(ThreadStatus::Error));
     let ended = graph.go_on("t").await.unwrap();
@@ -322,7 +322,7 @@ async fn a_failing_route_fails_its_node() {
     graph.route(a, |state: &Record| state.get("to").as_str().unwrap_or("nowhere").to_owned(), [b]);
     let graph = graph.compile().unwrap();
     let error = refused(graph.run(json!({ "log": "in" })).thread("t").await);
-    expect(&error, Code::InvalidRoute, "`nowhere`", (500, 70), false);
+    check(&error, Code::InvalidRoute, "`nowhere`", (500, 70), false);
     assert_eq!(error.place().node.as_deref(), Some("a"));
     assert_eq!(log(&graph.threads().state("t").await.unwrap().state), ["in"]);
     graph.threads().update("t", json!({ "to": "b" })).await.unwrap();

@@ -67,3 +67,18 @@ async fn a_question_keeps_its_id_through_an_update() {
     let done = graph.resume_with("t", [(asked, json!(true))].into()).with(more).await.unwrap();
     assert_eq!(done.to_json().unwrap(), json!({ "log": [true, 111], "n": 111, "title": null }));
 }
+
+/// R-GRA-47: the reference's habit for names the state lacks, by choice only.
+#[tokio::test]
+async fn unknown_fields_are_dropped_in_the_reference_profile_only() {
+    let build = |compat| {
+        let mut g = Graph::<Record>::with_schema("compat", schema());
+        let a = g.node("a", || json!({ "n": 1, "nope": 2 }));
+        g.edge(START, a).edge(a, END).compat(compat).recursion_limit(3);
+        g.compile().unwrap()
+    };
+    let dropped = build(superstep::Compat::LangGraph).run(json!({ "n": 1, "neither": 0 })).await.unwrap();
+    assert_eq!(dropped.state.get("n").as_i64(), Some(2));
+    let error = build(superstep::Compat::Strict).run(json!({ "n": 1 })).await.unwrap_err();
+    assert_eq!(error.code(), superstep::Code::UnknownField);
+}
