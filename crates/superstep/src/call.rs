@@ -17,6 +17,7 @@ use superstep_core::port::{BoxFuture, Clock, SharedCheckpointer};
 use superstep_core::state::{Draft, State};
 
 use crate::compiled::Compiled;
+use crate::conclude::{OutputJson, RawOutcome};
 use crate::context::Cx;
 use crate::control::Control;
 use crate::extract::View;
@@ -358,14 +359,14 @@ pub struct Outcome<S> {
     /// What was let pass but should be known.
     pub warnings: Vec<String>,
     /// The output as JSON: only fields of the output schema.
-    output: launch::OutputJson,
+    output: OutputJson,
 }
 
 impl<S: Send + Sync + 'static> Outcome<S> {
-    fn typed(raw: launch::RawOutcome) -> Result<Self> {
+    fn typed(raw: RawOutcome) -> Result<Self> {
         let state =
             raw.state.downcast::<S>().map_err(|_| Error::internal("a run ended with a state of another type"))?;
-        let launch::RawOutcome { status, thread, run, checkpoint, next, supersteps, warnings, output, .. } = raw;
+        let RawOutcome { status, thread, run, checkpoint, next, supersteps, warnings, output, .. } = raw;
         Ok(Self { state: View::new(state), status, thread, run, checkpoint, next, supersteps, warnings, output })
     }
 

@@ -3,7 +3,6 @@
 //! The loop itself is in `run`. Whatever ends a run, also a dropped future, gives the lease back.
 
 use std::any::Any;
-use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -13,58 +12,20 @@ use serde_json::Value;
 use superstep_core::checkpoint::{Entry, Namespace};
 use superstep_core::command::Output;
 use superstep_core::error::{Code, Error, Problem, Result};
-use superstep_core::field::AnyState;
-use superstep_core::graph::Topology;
-use superstep_core::id::{CheckpointId, FieldId, InterruptId, RunId, ThreadId};
-use superstep_core::machine::{self, Config, End, Machine, Resume, World, without};
+use superstep_core::id::{CheckpointId, InterruptId, RunId, ThreadId};
+use superstep_core::machine::{self, Config, Machine, Resume, World};
 use superstep_core::port::{At, Clock, Commit, HistoryQuery, Lease, Loaded, SharedCheckpointer, ThreadStatus};
 use superstep_core::suggest::did_you_mean;
 
-use crate::call::{Call, Input, Status};
+use crate::call::{Call, Input};
 use crate::clock::{Fresh, SystemClock};
+use crate::conclude::{RawOutcome, conclude};
 use crate::context::{Cx, Limits, Shared};
 use crate::control::Control;
 use crate::lanes::{Turn, WhenBusy};
 use crate::output::NodeError;
 use crate::run::{drive_limited, unless_cancelled};
 use crate::subgraph::Inside;
-
-/// What a run gives, without its type.
-pub(crate) struct RawOutcome {
-    pub(crate) state: Arc<AnyState>,
-    pub(crate) status: Status,
-    pub(crate) thread: Option<ThreadId>,
-    pub(crate) run: RunId,
-    pub(crate) checkpoint: Option<CheckpointId>,
-    pub(crate) next: Vec<String>,
-    pub(crate) supersteps: u64,
-    pub(crate) warnings: Vec<String>,
-    pub(crate) output: OutputJson,
-}
-
-/// The output of a run, written as JSON when somebody asks.
-#[derive(Clone)]
-pub(crate) struct OutputJson {
-    topology: Arc<Topology>,
-    state: Arc<AnyState>,
-}
-
-impl OutputJson {
-    pub(crate) fn to_json(&self) -> Result<Value> {
-        let schema = &self.topology.schema;
-        let names: Vec<&str> = self.topology.output.iter().map(|id| &*schema.field(*id).name).collect();
-        schema.to_json_of(&*self.state, |field| names.contains(&&*field.name) && !field.flags.untracked)
-    }
-}
-
-impl fmt::Debug for OutputJson {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.to_json() {
-            Ok(value) => write!(f, "{value}"),
-            Err(_) => f.write_str("(not plain data)"),
-        }
-    }
-}
 
 /// Time and ids of a process, unless a run brings its own.
 pub(crate) fn real_world() -> &'static (Arc<dyn Clock>, Arc<dyn World>) {
@@ -364,58 +325,4 @@ async fn note_stop(shared: &Shared, error: &Error) {
         status: Some(status),
     };
     let _ = saver.commit(&commit).await;
-}
-
-/// The result of a run that ended in one of the good ways.
-pub(crate) fn conclude(shared: &Shared, outcome: machine::Outcome) -> Result<RawOutcome> {
-    let topology = &shared.program.topology;
-    let status = match outcome.end {
-        End::Finished => Status::Finished,
-        End::Interrupted(questions) => Status::Interrupted(questions),
-        End::Paused(nodes) => Status::Paused(nodes.iter().map(ToString::to_string).collect()),
-        End::Drained => Status::Drained,
-        End::Truncated => Status::Truncated,
-        End::Outward(_) => return Err(Error::internal("a command left the outermost graph")),
-        End::Failed(error) => return Err(error),
-    };
-    if status == Status::Finished {
-        check_output(shared, &outcome.state, outcome.checkpoint)?;
-    }
-    let state = if shared.program.hides_fields { output_of(topology, &outcome.state) } else { outcome.state.clone() };
-    Ok(RawOutcome {
-        state,
-        status,
-        thread: shared.thread.clone(),
-        run: shared.run,
-        checkpoint: outcome.checkpoint,
-        next: outcome.next.iter().map(ToString::to_string).collect(),
-        supersteps: outcome.supersteps,
-        warnings: outcome.warnings,
-        output: OutputJson { topology: topology.clone(), state: outcome.state },
-    })
-}
-
-/// A state as callers see it: fields outside the output schema are as on a new thread.
-pub(crate) fn output_of(topology: &Topology, state: &Arc<AnyState>) -> Arc<AnyState> {
-    let hidden: Vec<FieldId> =
-        topology.schema.iter().map(|(id, _)| id).filter(|id| !topology.output.contains(id)).collect();
-    without(topology, state, &hidden)
-}
-
-fn check_output(shared: &Shared, state: &Arc<AnyState>, checkpoint: Option<CheckpointId>) -> Result<()> {
-    let topology = &shared.program.topology;
-    let fields = topology.output.iter().map(|id| topology.schema.field(*id));
-    let missing: Vec<String> = fields
-        .filter(|field| field.flags.required && field.ops.is_absent(&**state))
-        .map(|field| format!("`{}`", field.name))
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let partial =
-        superstep_core::error::Partial { state: state.clone(), next: Vec::new(), recent: Vec::new(), checkpoint };
-    Err(Error::new(Code::OutputInvalid, format!("the run ended without {}", missing.join(", ")))
-        .help("the state is saved; let a node write the field before the end")
-        .on_thread(shared.thread.as_ref())
-        .with_partial(partial))
 }

@@ -11,6 +11,7 @@ mod cache;
 mod call;
 mod clock;
 mod compiled;
+mod conclude;
 mod context;
 mod control;
 mod executor;

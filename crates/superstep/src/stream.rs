@@ -16,8 +16,8 @@ use superstep_core::machine::Event;
 use superstep_core::port::{BoxFuture, StateRef};
 use tokio::sync::mpsc;
 
+use crate::conclude::output_of;
 use crate::context::{Cx, Shared};
-use crate::launch::output_of;
 use crate::output::NodeError;
 
 /// How many events wait for a reader before the run does.

@@ -22,9 +22,9 @@ use superstep_core::state::{Draft, State};
 use superstep_core::update::{How, Update, Write};
 
 use crate::compiled::Compiled;
+use crate::conclude::{RawOutcome, conclude};
 use crate::context::{Ask, Cx, Shared};
 use crate::handler::{Action, IntoNode};
-use crate::launch::{RawOutcome, conclude};
 use crate::node::Policies;
 use crate::output::{NodeError, Stopped};
 use crate::program::{Persistence, Program};
