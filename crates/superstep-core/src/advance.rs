@@ -122,7 +122,7 @@ fn follow(
 }
 
 /// Sorts into the fixed order and leaves one task for each node that is due by edges.
-fn order(topology: &Topology, due: &mut SmallVec<[Due; 1]>) {
+pub(crate) fn order(topology: &Topology, due: &mut SmallVec<[Due; 1]>) {
     if due.len() < 2 {
         return;
     }

@@ -4,13 +4,14 @@
 //! nothing: when one fold is refused, the others are taken back. Does not decide who runs next (see
 //! `advance`) and never sees a clock.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::change::Change;
 use crate::datum::Datum;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, panic_text};
 use crate::fault::Fault;
 use crate::field::{AnyState, Field, Undo};
 use crate::id::FieldId;
@@ -154,10 +155,13 @@ impl Fold<'_> {
         // Kept for a refusal only. Edits of messages name the message themselves, and are better moved than copied.
         let is_shown = field.fallible && field.reducer.as_deref() != Some("add_messages");
         let shown = is_shown.then(|| write.value.clone());
-        let folded = match write.how {
+        let folding = AssertUnwindSafe(|| match write.how {
             How::Reduce => field.ops.reduce(state, write.value),
             How::Overwrite => field.ops.overwrite(state, write.value),
-        };
+        });
+        // A reducer is a user's code: its panic fails the superstep, never the program.
+        let folded = catch_unwind(folding)
+            .unwrap_or_else(|panic| Err(Fault::new(format!("the reducer panicked: {}", panic_text(&*panic)))));
         let change = match folded {
             Ok(change) => change,
             Err(fault) => return Err(self.refusal(id, &node, with_values(field, state, shown.as_ref(), fault))),

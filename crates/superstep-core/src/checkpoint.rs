@@ -112,6 +112,9 @@ pub struct Checkpoint {
     /// The task of the graph around, for a graph inside another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outer_task: Option<TaskId>,
+    /// What changed since the input, for the graph around.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_input: Option<Vec<(Arc<str>, Change)>>,
     /// What the caller said about the run.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub metadata: Arc<BTreeMap<String, Value>>,
@@ -279,13 +282,13 @@ pub struct StoredOutward {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Arc<str>>,
     /// The update there.
-    pub update: Map<String, Value>,
+    pub updates: Vec<Map<String, Value>>,
     /// The nodes to go on at there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub goto: Vec<String>,
     /// The tasks to start there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sends: Vec<(String, Datum)>,
+    pub sends: Vec<(String, StoredSend)>,
 }
 
 impl From<&Outward> for StoredOutward {
@@ -294,25 +297,28 @@ impl From<&Outward> for StoredOutward {
         for hop in outward.goto.hops() {
             match hop {
                 Hop::To(endpoint) => goto.push(endpoint.to_string()),
-                Hop::Send(send) => sends.push((send.node.to_string(), send.payload.clone())),
+                Hop::Send(send) => {
+                    let stored = StoredSend { index: 0, payload: send.payload.clone(), timeout: send.timeout };
+                    sends.push((send.node.to_string(), stored));
+                }
             }
         }
         let graph = match &outward.scope {
             Scope::Named(name) => Some(name.clone()),
             Scope::Here | Scope::Parent => None,
         };
-        Self { graph, update: outward.update.clone(), goto, sends }
+        Self { graph, updates: outward.updates.clone(), goto, sends }
     }
 }
 
 impl From<StoredOutward> for Outward {
     fn from(stored: StoredOutward) -> Self {
         let mut goto = Go::all(stored.goto.iter().map(String::as_str));
-        for (node, payload) in stored.sends {
-            goto = goto.and_send(Send { node: node.as_str().into(), payload, timeout: None });
+        for (node, StoredSend { payload, timeout, .. }) in stored.sends {
+            goto = goto.and_send(Send { node: node.as_str().into(), payload, timeout });
         }
         let scope = stored.graph.map_or(Scope::Parent, Scope::Named);
-        Self { scope, update: stored.update, goto }
+        Self { scope, updates: stored.updates, goto }
     }
 }
 

@@ -200,8 +200,8 @@ pub struct Output {
 pub struct Outward {
     /// Which graph.
     pub scope: Scope,
-    /// The update there, by names: this graph does not know that one's schema.
-    pub update: Map<String, Value>,
+    /// Updates there, in order, by names: this graph does not know that one's schema.
+    pub updates: Vec<Map<String, Value>>,
     /// Where to go on there.
     pub goto: Go,
 }

@@ -17,8 +17,8 @@ use crate::update::How;
 
 mod typed;
 
-pub(crate) use typed::read;
 pub use typed::{Access, TypedField, UntrackedField};
+pub(crate) use typed::{read, stamp_with};
 
 /// A whole state whose type is known to its schema only.
 pub type AnyState = dyn Any + Send + Sync;

@@ -39,6 +39,13 @@ pub enum Endpoint {
     End,
     /// A node by number.
     Node(NodeId),
+    /// A node by the handle its graph gave out.
+    Handle {
+        /// The node.
+        id: NodeId,
+        /// The graph the handle is of.
+        graph: u32,
+    },
     /// A node by name.
     Name(Arc<str>),
 }
@@ -48,12 +55,27 @@ pub const START: Endpoint = Endpoint::Start;
 /// Where every run ends.
 pub const END: Endpoint = Endpoint::End;
 
+impl Endpoint {
+    /// The same place without its handle; a handle of another graph is a node that no graph has.
+    pub(crate) fn local(&self, tag: u32) -> Self {
+        match self {
+            Self::Handle { id, graph } if *graph == tag => Self::Node(*id),
+            Self::Handle { .. } => Self::Node(NodeId(u32::MAX)),
+            other => other.clone(),
+        }
+    }
+}
+
 impl From<&str> for Endpoint {
     fn from(name: &str) -> Self {
         match name {
             START_NAME => Self::Start,
             END_NAME => Self::End,
-            name => Self::Name(name.into()),
+            // How a node is written down where its graph's names are not known.
+            name => match name.strip_prefix('#').and_then(|number| number.parse().ok()) {
+                Some(number) => Self::Node(NodeId(number)),
+                None => Self::Name(name.into()),
+            },
         }
     }
 }
@@ -75,7 +97,7 @@ impl fmt::Display for Endpoint {
         match self {
             Self::Start => f.write_str(START_NAME),
             Self::End => f.write_str(END_NAME),
-            Self::Node(id) => write!(f, "#{}", id.0),
+            Self::Node(id) | Self::Handle { id, .. } => write!(f, "#{}", id.0),
             Self::Name(name) => f.write_str(name),
         }
     }
@@ -212,6 +234,8 @@ pub struct Topology {
     pub compat: Compat,
     /// What compile let pass but found worth saying.
     pub warnings: Vec<String>,
+    /// Tells its handles from those of other graphs.
+    pub(crate) tag: u32,
     pub(crate) by_name: BTreeMap<Arc<str>, NodeId>,
     pub(crate) rank: Option<Vec<u32>>,
 }

@@ -40,7 +40,7 @@ pub use event::Event;
 pub use limits::{Breakpoints, OnLimit};
 pub use resume::{Answers, Resume, already_answered};
 pub use store::read_state;
-pub use task::{Task, TaskEnd, TaskKey};
+pub use task::{HANDLER_ORDINALS, Task, TaskEnd, TaskKey};
 pub use update::{AsNode, StateUpdate};
 pub use view::without;
 
@@ -182,9 +182,11 @@ pub struct Machine {
     /// The newest checkpoint that is known to be saved; `head` runs ahead of it while a commit is under way.
     durable: Option<CheckpointId>,
     saving: Option<CheckpointId>,
-    outbox: Vec<Commit>,
+    /// What is to be saved, each with the events that may be told after it.
+    outbox: Vec<(Commit, Vec<Event>)>,
     events: Vec<Event>,
     unsaved_events: Vec<Event>,
+    saving_events: Vec<Event>,
     answers: Arc<Answers>,
     supersteps: u64,
     recent: Vec<NodeId>,
@@ -231,7 +233,8 @@ impl Machine {
     }
 
     fn save(&mut self) -> Step {
-        let commit = self.outbox.remove(0);
+        let (commit, events) = self.outbox.remove(0);
+        self.saving_events = events;
         self.saving = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
         Step::Save(Box::new(commit))
     }
@@ -239,12 +242,12 @@ impl Machine {
     /// The last [`Step::Save`] is durable: what it speaks of may be told.
     pub fn saved(&mut self) {
         self.durable = self.saving.take().or(self.durable);
-        self.events.append(&mut self.unsaved_events);
+        self.events.append(&mut self.saving_events);
     }
 
     /// What is to be saved, in order, for a rim that runs nothing.
     pub fn take_commits(&mut self) -> Vec<Commit> {
-        std::mem::take(&mut self.outbox)
+        std::mem::take(&mut self.outbox).into_iter().map(|(commit, _)| commit).collect()
     }
 
     /// Events made since the last call, in order.
@@ -370,6 +373,8 @@ impl Machine {
     }
 
     fn stop(&mut self) -> Step {
+        // Everything is saved by now: what was said since the last commit may be told.
+        self.events.append(&mut self.unsaved_events);
         let Phase::Ended(end) = std::mem::replace(&mut self.phase, Phase::Over) else { return Step::Wait };
         let end = match *end {
             End::Failed(error) => End::Failed(self.failure(error)),

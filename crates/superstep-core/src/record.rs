@@ -14,7 +14,7 @@ use crate::change::Change;
 use crate::datum::Datum;
 use crate::error::Code;
 use crate::fault::Fault;
-use crate::field::{AnyState, FieldOps, Undo, read};
+use crate::field::{AnyState, FieldOps, Undo, read, stamp_with};
 use crate::json_reducer::{self, JsonReducer};
 use crate::message::{MessageEdits, MessageId, Messages};
 use crate::reducer::{AddMessages, Reducer};
@@ -309,10 +309,8 @@ impl FieldOps for RecordField {
     }
 
     fn stamp(&self, input: &mut Datum, fresh: &mut dyn FnMut() -> String) {
-        let Datum::Live(payload) = input else { return };
-        let Some(payload) = Arc::get_mut(payload) else { return };
-        if let Some(edits) = (payload as &mut dyn std::any::Any).downcast_mut::<MessageEdits>() {
-            edits.stamp(&mut || MessageId::from(fresh()));
+        if let Rule::Messages = self.rule {
+            stamp_with(input, |edits: &mut MessageEdits| edits.stamp(&mut || MessageId::from(fresh())));
         }
     }
 

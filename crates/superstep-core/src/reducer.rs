@@ -67,6 +67,9 @@ pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
     /// Whether [`Reducer::reduce`] can fail.
     const FALLIBLE: bool = true;
 
+    /// Whether [`Reducer::stamp`] does anything.
+    const STAMPS: bool = false;
+
     /// The name, as schemas show it.
     fn name() -> String;
 

@@ -302,7 +302,7 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .enable_time()
+            .enable_all()
             .build()
             .map_err(|error| Error::new(Code::ConfigInvalid, format!("the runtime does not start: {error}")))?;
         runtime.block_on(self.into_future())

@@ -5,7 +5,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use superstep_core::checkpoint::{Entry, Namespace, Pending, Question};
 use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::field::AnyState;
-use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId};
+use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId, derive};
 use superstep_core::machine::{Answers, Task, World};
 use superstep_core::port::{Clock, Commit, Lease, SharedCheckpointer};
 
@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) configurable: Arc<BTreeMap<String, Value>>,
     pub(crate) limits: Limits,
     pub(crate) spent: Arc<AtomicU64>,
+    /// How many commits are under way.
+    pub(crate) saving: Arc<AtomicUsize>,
     /// The task this graph runs inside, where there is one.
     pub(crate) outer: Option<Cx>,
 }
@@ -96,6 +98,14 @@ impl TaskCell {
         self.children.store(0, Ordering::Relaxed);
     }
 
+    /// The cell of the handler of a failed node: it knows what the node recorded, but its questions and the graphs it
+    /// calls are its own.
+    pub(crate) fn for_handler(&self) -> Self {
+        let apart = || AtomicU32::new(HANDLER);
+        let made = Mutex::new(lock(&self.made).clone());
+        Self { made, questions: apart(), calls: apart(), children: apart(), ..Self::default() }
+    }
+
     pub(crate) fn take_asked(&self) -> Vec<Question> {
         std::mem::take(&mut *lock(&self.asked))
     }
@@ -104,6 +114,9 @@ impl TaskCell {
         !lock(&self.asked).is_empty()
     }
 }
+
+/// Where the questions, calls and inner graphs of an error handler are counted from.
+const HANDLER: u32 = superstep_core::machine::HANDLER_ORDINALS;
 
 /// A lock that a panic elsewhere does not poison: what is behind it is whole between any two statements.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -185,6 +198,13 @@ impl Cx {
     /// Give it to whatever the node changes outside, so that a repeat is recognised there.
     #[must_use]
     pub fn idempotency_key(&self) -> TaskId {
+        // A copied thread has the ids of the one it was copied from, and must not be taken for it outside.
+        let thread = self.thread().map_or("", ThreadId::as_str);
+        TaskId::from_bits(derive(&[thread.as_bytes(), &self.task_id().bits().to_le_bytes()]))
+    }
+
+    /// Names this task in its thread.
+    pub(crate) fn task_id(&self) -> TaskId {
         self.0.task.key.id()
     }
 
@@ -287,7 +307,7 @@ impl Cx {
         let (Some(saver), Some(lease), Some(checkpoint)) = (&shared.saver, &shared.lease, self.checkpoint()) else {
             return Ok(());
         };
-        let pending = Pending { checkpoint, task: self.idempotency_key(), node: self.node().into(), entry };
+        let pending = Pending { checkpoint, task: self.task_id(), node: self.node().into(), entry };
         let namespace = shared.namespace.clone();
         let (changes, pending) = (Default::default(), vec![pending]);
         let commit =

@@ -163,7 +163,7 @@ async fn attempts(shared: &Arc<Shared>, entry: &NodeEntry, task: Task) -> (TaskE
     if let (Some(handler), Some(failure)) = (&entry.on_error, task.records.get(FAILURE)) {
         let error =
             failure.clone().take::<StoredError>().map_or_else(|fault| Error::internal(fault.to_string()), restored);
-        return (handle(shared, handler, task, error).await, By::Handler);
+        return (handle(shared, handler, task, &TaskCell::default(), error).await, By::Handler);
     }
     let cell = Arc::new(TaskCell::default());
     let first_attempt = if entry.retry.is_empty() { 0 } else { shared.clock.now() };
@@ -177,7 +177,7 @@ async fn attempts(shared: &Arc<Shared>, entry: &NodeEntry, task: Task) -> (TaskE
             Ok(retry) => retry.filter(|retry| attempt < retry.max_attempts),
             Err(panic) => return (TaskEnd::Failed(panicked(&*panic)), By::Node),
         };
-        let Some(retry) = retry else { return (give_up(shared, entry, task, error).await, By::Handler) };
+        let Some(retry) = retry else { return (give_up(shared, entry, task, &cell, error).await, By::Handler) };
         let wait = error.retry_after.unwrap_or_else(|| retry.wait(attempt, share(shared.world.fresh())));
         if let Some(sink) = &shared.sink {
             sink.retry(&cx, attempt, wait, &error).await;
@@ -279,25 +279,30 @@ async fn guarded(action: &Arc<dyn Action>, cx: &Cx) -> Attempt {
 }
 
 /// The node has failed for good: its handler takes over, where it has one.
-async fn give_up(shared: &Arc<Shared>, entry: &NodeEntry, task: Task, error: NodeError) -> TaskEnd {
+async fn give_up(
+    shared: &Arc<Shared>,
+    entry: &NodeEntry,
+    task: Task,
+    cell: &Arc<TaskCell>,
+    error: NodeError,
+) -> TaskEnd {
     let error = error.into_error();
     let Some(handler) = &entry.on_error else { return TaskEnd::Failed(error) };
     let node = shared.program.topology.node(task.node).name.clone();
     let error = error.at_node(&*node);
     // Kept before the handler starts: after a crash the handler runs again, not the node.
-    let cell = Arc::new(TaskCell::default());
-    let cx = task_cx(shared, task.clone(), Try { number: 1, first: 0 }, &cell, None);
+    let cx = task_cx(shared, task.clone(), Try { number: 1, first: 0 }, cell, None);
     let value = Datum::live(StoredError::from(&error));
     if let Err(error) = cx.record(Entry::Once { key: FAILURE.to_owned(), value }).await {
         return TaskEnd::Failed(error);
     }
     drop(cx);
-    handle(shared, handler, task, error).await
+    handle(shared, handler, task, cell, error).await
 }
 
-async fn handle(shared: &Arc<Shared>, handler: &Arc<dyn Action>, task: Task, error: Error) -> TaskEnd {
+async fn handle(shared: &Arc<Shared>, handler: &Arc<dyn Action>, task: Task, cell: &TaskCell, error: Error) -> TaskEnd {
     let node = shared.program.topology.node(task.node).name.clone();
-    let cell = Arc::new(TaskCell::default());
+    let cell = Arc::new(cell.for_handler());
     let cx = task_cx(shared, task, Try { number: 1, first: 0 }, &cell, Some(Failure { node, error }));
     match guarded(handler, &cx).await {
         Attempt::Ended(TaskEnd::Done(output)) => TaskEnd::Done(handled(shared, output)),
@@ -322,16 +327,22 @@ fn restored(stored: StoredError) -> Error {
 
 /// Drives several futures at once, at most `at_once` of them; results are in the order given.
 pub(crate) async fn in_parallel<T: Send + 'static>(
-    work: impl Iterator<Item = BoxFuture<'static, T>>,
+    work: impl Iterator<Item = BoxFuture<'static, RunResult<T>>>,
     at_once: usize,
-) -> Vec<T> {
+) -> Vec<RunResult<T>> {
     let mut waiting: VecDeque<_> = work.enumerate().collect();
     let mut set = JoinSet::new();
-    let mut results: BTreeMap<usize, T> = BTreeMap::new();
+    let mut results: BTreeMap<usize, RunResult<T>> = BTreeMap::new();
     loop {
         while set.len() < at_once.max(1) {
-            let Some((index, future)) = waiting.pop_front() else { break };
-            set.spawn(async move { (index, future.await) });
+            let Some((index, mut future)) = waiting.pop_front() else { break };
+            set.spawn(async move {
+                let guarded = poll_fn(|context| {
+                    let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+                    polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic))))
+                });
+                (index, guarded.await)
+            });
         }
         match set.join_next().await {
             Some(Ok((index, result))) => drop(results.insert(index, result)),
@@ -343,6 +354,11 @@ pub(crate) async fn in_parallel<T: Send + 'static>(
 
 /// Runs a future in the background; what it gives can be awaited or dropped.
 pub(crate) fn detach<T: Send + 'static>(work: BoxFuture<'static, RunResult<T>>) -> BoxFuture<'static, RunResult<T>> {
+    if tokio::runtime::Handle::try_current().is_err() {
+        let error =
+            Error::new(Code::ConfigInvalid, "`spawn` was called outside an async runtime").help("use `wait` there");
+        return Box::pin(std::future::ready(Err(error)));
+    }
     #[expect(clippy::disallowed_methods, reason = "the executor owns spawning")]
     let handle = tokio::task::spawn(work);
     Box::pin(async move {

@@ -15,7 +15,7 @@ use superstep_core::port::{BoxFuture, SharedCheckpointer};
 use superstep_core::record::Record;
 use superstep_core::schema::{Schema, SchemaBuilder, field};
 
-use crate::call::{Outcome, Run};
+use crate::call::{Input, Outcome, Run};
 use crate::compiled::Compiled;
 use crate::context::Cx;
 use crate::extract::View;
@@ -153,8 +153,12 @@ impl<I, O> EntrypointBuilder<I, O> {
 impl<I: Serialize, O: DeserializeOwned, C: Send + Sync + 'static> Entrypoint<I, O, C> {
     /// Calls the function.
     pub fn run(&self, input: &I) -> Run<Record, C> {
-        let input = serde_json::to_value(input).unwrap_or(Value::Null);
-        self.graph.run(json!({ "input": input }))
+        match serde_json::to_value(input) {
+            Ok(input) => self.graph.run(json!({ "input": input })),
+            Err(error) => {
+                Run::new(&self.graph, Input::Invalid(format!("the input cannot be written as JSON: {error}")))
+            }
+        }
     }
 
     /// The graph behind it: resume, history and everything else.

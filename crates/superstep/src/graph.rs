@@ -36,13 +36,13 @@ pub struct NodeHandle {
 
 impl From<NodeHandle> for Endpoint {
     fn from(handle: NodeHandle) -> Self {
-        Self::Node(handle.id)
+        Self::Handle { id: handle.id, graph: handle.graph }
     }
 }
 
 impl From<NodeHandle> for Go {
     fn from(handle: NodeHandle) -> Self {
-        Self::to(handle.id)
+        Self::to(Endpoint::from(handle))
     }
 }
 
@@ -95,10 +95,13 @@ impl<S, C> Graph<S, C> {
         S: State,
         C: Send + Sync + 'static,
     {
-        static TAGS: AtomicU32 = AtomicU32::new(0);
+        static TAGS: AtomicU32 = AtomicU32::new(1);
+        let tag = TAGS.fetch_add(1, Ordering::Relaxed);
+        let mut builder = Builder::new(name, schema);
+        builder.tag(tag);
         Self {
-            builder: Builder::new(name, schema),
-            tag: TAGS.fetch_add(1, Ordering::Relaxed),
+            builder,
+            tag,
             nodes: Vec::new(),
             defaults: Policies::default(),
             settings: Settings {
@@ -344,6 +347,11 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
     pub fn compile(&mut self) -> Result<Compiled<S, C>> {
         for name in self.before.iter().chain(&self.after) {
             self.builder.breakpoint(name);
+        }
+        let is_cached = |(_, policies): &(Arc<dyn Action>, Policies)| policies.cache.is_some();
+        if self.settings.cache.is_none() && self.nodes.iter().flatten().any(is_cached) {
+            self.builder
+                .complain("a node has a cache policy, and the graph has no cache: give it one with `cache(..)`");
         }
         let topology = Arc::new(self.builder.compile()?);
         let mut nodes = Vec::with_capacity(self.nodes.len());

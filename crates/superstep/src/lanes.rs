@@ -35,6 +35,8 @@ pub(crate) struct Lanes(Mutex<BTreeMap<ThreadId, Weak<Lane>>>);
 pub(crate) struct Lane {
     turn: Arc<tokio::sync::Mutex<()>>,
     running: Mutex<Option<Running>>,
+    /// Where the run that was rolled back had started; the next one starts there.
+    rolled_back_to: Mutex<Option<Option<CheckpointId>>>,
 }
 
 #[derive(Clone)]
@@ -50,6 +52,14 @@ pub(crate) struct Turn {
     _guard: OwnedMutexGuard<()>,
     /// Where to start when the run before this one was rolled back.
     pub(crate) base: Option<Option<CheckpointId>>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(ended) = lock(&self.lane.running).take().filter(|ended| ended.rolled_back) {
+            *lock(&self.lane.rolled_back_to) = Some(ended.base);
+        }
+    }
 }
 
 impl Lanes {
@@ -68,10 +78,8 @@ impl Lanes {
                 lane.turn.clone().lock_owned().await
             }
         };
-        let mut running = lock(&lane.running);
-        let base = running.take().filter(|before| before.rolled_back).map(|before| before.base);
-        *running = Some(Running { control: control.clone(), base: None, rolled_back: false });
-        drop(running);
+        let base = lock(&lane.rolled_back_to).take();
+        *lock(&lane.running) = Some(Running { control: control.clone(), base: None, rolled_back: false });
         Ok(Turn { lane, _guard: guard, base })
     }
 

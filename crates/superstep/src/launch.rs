@@ -5,7 +5,6 @@
 use std::any::Any;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -113,7 +112,8 @@ pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
         metadata: Arc::new(std::mem::take(&mut call.metadata)),
         configurable: Arc::new(std::mem::take(&mut call.configurable)),
         limits: limits(&call),
-        spent: Arc::new(AtomicU64::new(0)),
+        spent: Arc::default(),
+        saving: Arc::default(),
         outer: None,
     });
     let mut machine = Machine::new(call.program.topology.clone(), config(&call, &shared), loaded)
@@ -132,6 +132,19 @@ pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
 
 /// Starts a run as a part of the node that called it.
 async fn start_inside(call: Call, cx: &Cx) -> Result<RawOutcome> {
+    let is_set = [
+        (call.thread.is_some() || call.at.is_some(), "a thread or checkpoint"),
+        (call.run.is_some(), "a run id"),
+        (call.control.is_some(), "a control"),
+        (call.command.is_some(), "a command"),
+        (call.run_timeout.is_some() || call.step_timeout.is_some(), "a timeout"),
+        (call.token_budget.is_some(), "a budget"),
+        (call.sink.is_some(), "a stream of its own"),
+    ];
+    if let Some((_, what)) = is_set.into_iter().find(|(is_set, _)| *is_set) {
+        return Err(Error::new(Code::InputInvalid, format!("{what} has no effect on a graph inside a node"))
+            .help("the run around it decides; leave it out, or run the graph without `inside`"));
+    }
     let Input::Values(input) = call.input else {
         return Err(
             Error::new(Code::InputInvalid, "a graph inside a node starts with an input").help("it goes on by itself")

@@ -196,11 +196,8 @@ impl<S: State> Command<S> {
         if scope == Scope::Here {
             return Ok(Output { updates: updates.into(), goto, sends, ..Output::default() });
         }
-        let mut update = Map::new();
-        for draft in updates {
-            update.extend(by_name::<S>(draft)?);
-        }
-        let outward = Outward { scope, update, goto: goto.unwrap_or_default() };
+        let updates = updates.into_iter().map(by_name::<S>).collect::<Result<_, _>>()?;
+        let outward = Outward { scope, updates, goto: goto.unwrap_or_default() };
         Ok(Output { outward: Some(Box::new(outward)), ..Output::default() })
     }
 }
@@ -288,6 +285,9 @@ impl<S: State> IntoOutput<S> for Vec<Command<S>> {
             let output = command.output()?;
             all.updates.extend(output.updates);
             all.sends.extend(output.sends);
+            if all.outward.is_some() && output.outward.is_some() {
+                return Err(NodeError::new("a node gives one command to the graph around it, and gave two").fatal());
+            }
             all.outward = all.outward.or(output.outward);
             if let Some(go) = output.goto {
                 all.goto.get_or_insert_default().extend(go);

@@ -6,13 +6,13 @@
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::task::Poll;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::machine::{Machine, Outcome, Step};
-use superstep_core::port::{Clock, Commit};
+use superstep_core::port::{BoxFuture, Clock, Commit};
 
 use crate::context::{Shared, over_budget};
 use crate::control::Control;
@@ -25,6 +25,9 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result
     loop {
         if shared.control.as_ref().is_some_and(Control::is_draining) {
             machine.drain();
+        }
+        if shared.control.as_ref().is_some_and(Control::is_cancelled) {
+            return Err(cancelled_error());
         }
         let step = machine.step();
         if let Some(sink) = &shared.sink {
@@ -72,9 +75,28 @@ fn sign_of_life(shared: &Shared) {
     }
 }
 
+/// Counts a commit that is under way.
+struct Saving<'a>(&'a AtomicUsize);
+
+impl<'a> Saving<'a> {
+    fn begin(saving: &'a AtomicUsize) -> Self {
+        saving.fetch_add(1, Ordering::Relaxed);
+        Self(saving)
+    }
+}
+
+impl Drop for Saving<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 async fn save(shared: &Shared, commit: &Commit) -> Result<()> {
     match &shared.saver {
-        Some(saver) => saver.commit(commit).await,
+        Some(saver) => {
+            let _saving = Saving::begin(&shared.saving);
+            saver.commit(commit).await
+        }
         None => Err(Error::internal("a run without a store asked to save")),
     }
 }
@@ -116,23 +138,50 @@ pub(crate) fn timed_out(what: &str, time: Duration) -> Error {
 }
 
 /// Runs a machine to its end, its time limit or its cancellation, whichever comes first.
+///
+/// A commit that is under way is never dropped: nobody could say whether it happened.
 pub(crate) async fn drive_limited(machine: &mut Machine, shared: &Arc<Shared>) -> Result<Outcome> {
     let ended = {
-        let limited = pin!(async {
-            match shared.limits.run_timeout {
-                None => drive(machine, shared).await,
-                Some(time) => {
-                    let ended = within(&*shared.clock, time, pin!(drive(machine, shared))).await;
-                    ended.unwrap_or_else(|| Err(timed_out("the run", time)))
-                }
+        let mut work = pin!(drive(machine, shared));
+        let time = shared.limits.run_timeout;
+        let mut limit = time.map(|time| shared.clock.sleep(time));
+        let mut cancelled = shared.control.as_ref().map(|control| Box::pin(control.cancelled()));
+        let mut stop = None;
+        poll_fn(|context| {
+            if stop.is_none() {
+                stop = stopped(context, cancelled.as_mut(), limit.as_mut().zip(time));
             }
-        });
-        match &shared.control {
-            None => limited.await,
-            Some(control) => unless_cancelled(control, limited).await,
-        }
+            let is_saving = || shared.saving.load(Ordering::Relaxed) > 0;
+            if stop.is_some() && !is_saving() {
+                return Poll::Ready(Err(stop.take().unwrap_or_else(cancelled_error)));
+            }
+            match work.as_mut().poll(context) {
+                Poll::Pending if stop.is_some() && !is_saving() => {
+                    Poll::Ready(Err(stop.take().unwrap_or_else(cancelled_error)))
+                }
+                polled => polled,
+            }
+        })
+        .await
     };
     ended.map_err(|error| machine.failure(error))
+}
+
+/// Why a run is to stop, where it is.
+fn stopped<C: Future<Output = ()>>(
+    context: &mut Context<'_>,
+    cancelled: Option<&mut Pin<Box<C>>>,
+    limit: Option<(&mut BoxFuture<'static, ()>, Duration)>,
+) -> Option<Error> {
+    if cancelled.is_some_and(|cancelled| cancelled.as_mut().poll(context).is_ready()) {
+        return Some(cancelled_error());
+    }
+    let (sleep, time) = limit?;
+    sleep.as_mut().poll(context).is_ready().then(|| timed_out("the run", time))
+}
+
+fn cancelled_error() -> Error {
+    Error::new(Code::Cancelled, "the run was cancelled").help("the thread stays at its last saved superstep")
 }
 
 /// The result of `work`, or that the run was cancelled before there was one.
@@ -143,8 +192,7 @@ pub(crate) async fn unless_cancelled<T>(
     let mut cancelled = pin!(control.cancelled());
     poll_fn(|context| {
         if cancelled.as_mut().poll(context).is_ready() {
-            let error = Error::new(Code::Cancelled, "the run was cancelled");
-            return Poll::Ready(Err(error.help("the thread stays at its last saved superstep")));
+            return Poll::Ready(Err(cancelled_error()));
         }
         work.as_mut().poll(context)
     })

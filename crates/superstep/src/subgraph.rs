@@ -102,7 +102,7 @@ impl Inside {
     ) -> Result<Self, NodeError> {
         let shared = inner_shared(program, cx, context);
         let loaded = load(&shared, cx).await?;
-        let task = cx.idempotency_key();
+        let task = cx.task_id();
         let is_mine = |loaded: &Loaded| loaded.checkpoint.outer_task == Some(task);
         let resumes = loaded.as_ref().is_some_and(is_mine);
         let mut machine = Machine::new(program.topology.clone(), config(&shared, cx), loaded)?;
@@ -154,7 +154,8 @@ impl Inside {
             return Output { outward: Some(Box::new(command.clone())), ..Output::default() };
         }
         let goto = Some(command.goto.clone()).filter(|go| !go.is_empty());
-        Output { updates: [Draft::Json(command.update.clone())].into_iter().collect(), goto, ..Output::default() }
+        let updates = command.updates.iter().cloned().map(Draft::Json).collect();
+        Output { updates, goto, ..Output::default() }
     }
 
     /// What the graph inside did to the fields it shares, as an update of the graph around it.
@@ -248,7 +249,7 @@ fn inner_shared(program: &Arc<Program>, cx: &Cx, context: Option<Context>) -> Ar
             0 => cx.node().to_owned(),
             place => format!("{}:send{place}", cx.node()),
         },
-        _ => format!("{}:{}", cx.node(), cx.idempotency_key()),
+        _ => format!("{}:{}", cx.node(), cx.task_id()),
     };
     let segment = if calls == 0 { segment } else { format!("{segment}:{calls}") };
     Arc::new(Shared {
@@ -269,6 +270,7 @@ fn inner_shared(program: &Arc<Program>, cx: &Cx, context: Option<Context>) -> Ar
         configurable: outer.configurable.clone(),
         limits: outer.limits.clone(),
         spent: outer.spent.clone(),
+        saving: outer.saving.clone(),
         outer: Some(cx.clone()),
     })
 }
@@ -288,7 +290,7 @@ fn config(shared: &Shared, cx: &Cx) -> Config {
         strict_set_once: settings.strict_set_once,
         observe: shared.sink.is_some(),
         metadata: shared.metadata.clone(),
-        outer_task: Some(cx.idempotency_key()),
+        outer_task: Some(cx.task_id()),
         world: shared.world.clone(),
     }
 }

@@ -256,6 +256,9 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
             Error::new(Code::NoCheckpointer, "an update needs a store, and there is none")
                 .help("give one: `graph.checkpointer(..)`")
         })?;
+        if self.supersteps.iter().all(Vec::is_empty) {
+            return Err(Error::new(Code::InputInvalid, "there is nothing to update").help("give at least one update"));
+        }
         let (clock, world) = real_world();
         let run = RunId::from_bits(world.fresh());
         let turn = self.graph.lanes.enter(&self.thread, &crate::control::Control::new(), WhenBusy::Reject).await?;

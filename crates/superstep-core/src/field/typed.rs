@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -126,10 +127,8 @@ impl<S: 'static, T: FieldValue, R: Reducer<T>> FieldOps for TypedField<S, T, R> 
     }
 
     fn stamp(&self, input: &mut Datum, fresh: &mut dyn FnMut() -> String) {
-        let Datum::Live(payload) = input else { return };
-        let Some(payload) = std::sync::Arc::get_mut(payload) else { return };
-        if let Some(input) = (payload as &mut dyn Any).downcast_mut::<R::Input>() {
-            R::stamp(input, fresh);
+        if R::STAMPS {
+            stamp_with(input, |input: &mut R::Input| R::stamp(input, fresh));
         }
     }
 
@@ -140,6 +139,20 @@ impl<S: 'static, T: FieldValue, R: Reducer<T>> FieldOps for TypedField<S, T, R> 
     fn is_absent(&self, state: &AnyState) -> bool {
         (self.is_absent)(self.access.of(state))
     }
+}
+
+/// Changes a live value in place, or a copy of it when somebody else holds it too.
+pub(crate) fn stamp_with<I: FieldValue>(datum: &mut Datum, stamp: impl FnOnce(&mut I)) {
+    let Datum::Live(payload) = datum else { return };
+    if let Some(payload) = Arc::get_mut(payload) {
+        if let Some(value) = (payload as &mut dyn Any).downcast_mut::<I>() {
+            stamp(value);
+        }
+        return;
+    }
+    let Some(mut copy) = datum.get::<I>().cloned() else { return };
+    stamp(&mut copy);
+    *datum = Datum::live(copy);
 }
 
 /// A field that is never saved: any type that can be copied.

@@ -59,6 +59,7 @@ pub struct Builder {
     pub(super) routes: Vec<DraftRoute>,
     pub(super) breakpoints: Vec<String>,
     pub(super) complaints: Vec<String>,
+    pub(super) tag: u32,
 }
 
 impl Builder {
@@ -76,6 +77,7 @@ impl Builder {
             routes: Vec::new(),
             breakpoints: Vec::new(),
             complaints: Vec::new(),
+            tag: 0,
         }
     }
 
@@ -93,6 +95,11 @@ impl Builder {
     /// Restricts the output to these fields.
     pub fn output(&mut self, fields: impl IntoIterator<Item = impl Into<String>>) {
         self.output = Some(fields.into_iter().map(Into::into).collect());
+    }
+
+    /// Tells the handles of this graph from those of others.
+    pub fn tag(&mut self, tag: u32) {
+        self.tag = tag;
     }
 
     /// Which engine's habits the graph has.

@@ -77,6 +77,9 @@ fn check_name(node: &DraftNode, problems: &mut Problems) {
         problems.add("a node needs a name", None);
     } else if &**name == START_NAME || &**name == END_NAME || name.starts_with("__") {
         problems.add(format!("node name `{name}` is reserved"), Some("names do not start with `__`".to_owned()));
+    } else if name.starts_with('#') {
+        problems
+            .add(format!("node name `{name}` starts with `#`"), Some("`#` stands before numbers of nodes".to_owned()));
     } else if name.contains(['|', ':']) {
         problems
             .add(format!("node name `{name}` contains `|` or `:`"), Some("both separate names in paths".to_owned()));
@@ -98,6 +101,7 @@ fn skeleton(builder: &Builder, by_name: BTreeMap<Arc<str>, NodeId>, problems: &m
         joins: Vec::new(),
         compat: builder.compat,
         warnings: Vec::new(),
+        tag: builder.tag,
         by_name,
         rank: None,
     };
@@ -280,7 +284,7 @@ fn resolve_source(
     to: &str,
     problems: &mut Problems,
 ) -> Option<Source> {
-    match from {
+    match &from.local(topology.tag) {
         Endpoint::Start => Some(Source::Start),
         Endpoint::End => {
             problems.add(format!("{what} `{END_NAME}` -> `{to}`: nothing leads out of the end"), None);
@@ -291,6 +295,7 @@ fn resolve_source(
             problems.add(format!("{what} into `{to}` comes from a node of another graph"), None);
             None
         }
+        Endpoint::Handle { .. } => None,
         Endpoint::Name(name) => {
             if let Some(id) = topology.find(name) {
                 return Some(Source::Node(id));
@@ -305,7 +310,7 @@ fn resolve_source(
 /// The target, or for a name that is nearly right the one it was probably meant to be.
 fn resolve_target(topology: &Topology, place: &Place<'_>, to: &Endpoint, problems: &mut Problems) -> Option<Target> {
     let Place { what, from, source } = place;
-    let target = match to {
+    let target = match &to.local(topology.tag) {
         Endpoint::End => Some(Target::End),
         Endpoint::Start => {
             problems.add(format!("{what} `{from}` -> `{START_NAME}`: nothing leads to the start"), None);
@@ -316,6 +321,7 @@ fn resolve_target(topology: &Topology, place: &Place<'_>, to: &Endpoint, problem
             problems.add(format!("{what} from `{from}` leads to a node of another graph"), None);
             None
         }
+        Endpoint::Handle { .. } => None,
         Endpoint::Name(name) => match topology.find(name) {
             Some(id) => Some(Target::Node(id)),
             None => {
@@ -341,7 +347,7 @@ impl Source {
 }
 
 fn show(builder: &Builder, endpoint: &Endpoint) -> String {
-    match endpoint {
+    match &endpoint.local(builder.tag) {
         Endpoint::Node(id) => builder.name_of(*id).unwrap_or("?").to_owned(),
         other => other.to_string(),
     }

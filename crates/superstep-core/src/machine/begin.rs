@@ -42,6 +42,7 @@ impl Machine {
             outbox: Vec::new(),
             events: Vec::new(),
             unsaved_events: Vec::new(),
+            saving_events: Vec::new(),
             answers: Arc::default(),
             supersteps: 0,
             recent: Vec::new(),
@@ -57,6 +58,13 @@ impl Machine {
             (machine.state, machine.written) = read_state(&schema, &loaded)?;
             machine.position = read_position(&machine.graph, &loaded.checkpoint)?;
             (machine.head, machine.durable) = (Some(loaded.checkpoint.id), Some(loaded.checkpoint.id));
+            // What an earlier process did in the same call of this graph counts as much as what this one does.
+            let same_call =
+                machine.config.outer_task.is_some() && loaded.checkpoint.outer_task == machine.config.outer_task;
+            let known = loaded.checkpoint.since_input.as_ref().filter(|_| same_call);
+            machine.since_input = known.map(|known| {
+                known.iter().filter_map(|(name, change)| Some((schema.find(name)?, change.clone()))).collect()
+            });
             machine.pending = loaded.pending;
         }
         Ok(machine)

@@ -92,9 +92,7 @@ impl Machine {
             resolved.update.extend(update);
         }
         self.check_private(node, &resolved.update)?;
-        if !cached {
-            self.stamp(&mut resolved.update);
-        }
+        self.stamp(&mut resolved.update);
         if let Some(outward) = output.outward {
             if self.config.namespace.is_root() {
                 let (from, text) = (&self.graph.name, "there is no graph around it");
@@ -112,7 +110,7 @@ impl Machine {
         self.add_ways(&by_goto, output.goto.unwrap_or_default(), &mut resolved.leads)?;
         self.add_ways(&by_goto, Go::sends(output.sends), &mut resolved.leads)?;
         let routes = !replaces_edges && !self.graph.exits[node.index()].routes.is_empty();
-        if self.slots.len() == 1 {
+        if self.slots.len() == 1 && self.needed(node).is_none_or(|needed| needed <= 1) {
             self.fold_alone(node, &mut resolved, routes)?;
         } else if routes {
             self.route_apart(node, &mut resolved)?;
@@ -233,7 +231,10 @@ impl Machine {
 
     /// How many tasks of a node must succeed, where not all must.
     pub(super) fn needed(&self, node: NodeId) -> Option<usize> {
+        // A quorum for the whole graph speaks of fan-outs only.
+        let is_alone = || self.slots.iter().filter(|slot| slot.due.node == node).nth(1).is_none();
         match self.branch_policy(node) {
+            BranchPolicy::Quorum(_) if self.graph.node(node).branch == BranchPolicy::Inherit && is_alone() => None,
             BranchPolicy::Quorum(needed) => Some(needed),
             BranchPolicy::Race => Some(1),
             _ => None,
@@ -248,7 +249,8 @@ impl Machine {
     fn call_off(&mut self, which: impl Fn(&super::Slot) -> bool, for_good: bool) {
         for (index, slot) in self.slots.iter_mut().enumerate().filter(|(_, slot)| which(slot)) {
             let is_running = matches!(slot.status, Status::Running);
-            let is_open = is_running || matches!(slot.status, Status::Ready | Status::Failed(_));
+            let waits = matches!(slot.status, Status::Asked(_) | Status::Paused(_));
+            let is_open = is_running || waits || matches!(slot.status, Status::Ready | Status::Failed(_));
             if is_running {
                 self.cancel.push(index);
             }
@@ -266,7 +268,11 @@ impl Machine {
         if !others_run || self.config.lease.is_none() {
             return;
         }
-        let entries = self.unkept(&[index]);
+        // Those that were called off with it are kept with it: they must not run after a crash either.
+        let called_off = |slot: &super::Slot| matches!(slot.status, Status::Skipped { kept: false });
+        let skipped = (0..self.slots.len()).filter(|other| *other != index && called_off(&self.slots[*other]));
+        let indices: Vec<usize> = skipped.chain([index]).collect();
+        let entries = self.unkept(&indices);
         if !entries.is_empty() {
             self.save_pending(entries, None);
         }

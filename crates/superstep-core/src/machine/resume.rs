@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Machine;
+use super::{HANDLER_ORDINALS, Machine};
 use crate::checkpoint::{Answer, Entry, Pending, Question, Source};
 use crate::error::{Code, Error, Problem, Result};
 use crate::fault::Fault;
@@ -101,7 +101,8 @@ impl Machine {
     fn place_of(&self, task: TaskId, question: &Question) -> Result<(usize, u32)> {
         let asked = self.position.due.iter().position(|due| self.key(due).id() == task).and_then(|place| {
             let key = self.key(&self.position.due[place]);
-            (0..1_000).find(|ordinal| key.question(*ordinal) == question.id).map(|ordinal| (place, ordinal))
+            let mut ordinals = (0..1_000).chain(HANDLER_ORDINALS..HANDLER_ORDINALS + 1_000);
+            ordinals.find(|ordinal| key.question(*ordinal) == question.id).map(|ordinal| (place, ordinal))
         });
         asked.ok_or_else(|| {
             let message = format!(

@@ -30,7 +30,7 @@ impl Machine {
         }
         self.head = Some(checkpoint.id);
         let status = if self.position.due.is_empty() { ThreadStatus::Idle } else { ThreadStatus::Busy };
-        self.outbox.push(Commit {
+        self.send_off(Commit {
             lease,
             namespace: self.config.namespace.clone(),
             checkpoint: Some(checkpoint),
@@ -64,6 +64,9 @@ impl Machine {
             deferred: self.position.deferred.iter().map(|id| self.graph.node(*id).name.clone()).collect(),
             written: self.written.iter().filter(keeps_written).map(|id| schema.field(id).name.clone()).collect(),
             outer_task: self.config.outer_task,
+            since_input: self.since_input.as_ref().map(|total| {
+                total.iter().map(|(id, change)| (schema.field(*id).name.clone(), change.clone())).collect()
+            }),
             metadata: self.config.metadata.clone(),
         }
     }
@@ -94,15 +97,22 @@ impl Machine {
     /// Asks to keep what is known of tasks of the current checkpoint.
     pub(super) fn save_pending(&mut self, pending: Vec<Pending>, status: Option<ThreadStatus>) {
         let Some(lease) = self.config.lease.clone() else { return };
-        self.outbox.push(Commit {
-            lease,
-            namespace: self.config.namespace.clone(),
-            checkpoint: None,
-            changes: SmallVec::new(),
-            state: None,
-            pending,
-            status: status.filter(|_| self.config.namespace.is_root()),
-        });
+        let status = status.filter(|_| self.config.namespace.is_root());
+        // What belongs to a checkpoint that is not handed out yet goes into the same transaction.
+        if let Some((last, events)) = self.outbox.last_mut() {
+            last.pending.extend(pending);
+            last.status = status.or(last.status);
+            events.append(&mut self.unsaved_events);
+            return;
+        }
+        let namespace = self.config.namespace.clone();
+        self.send_off(Commit { pending, status, ..Commit::empty(lease, namespace) });
+    }
+
+    /// Puts a commit into the outbox, with the events that may be told once it is saved.
+    fn send_off(&mut self, commit: Commit) {
+        let events = std::mem::take(&mut self.unsaved_events);
+        self.outbox.push((commit, events));
     }
 
     /// An entry about one task of the current superstep; `None` without a checkpoint to hang it on.

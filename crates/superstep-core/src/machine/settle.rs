@@ -8,7 +8,7 @@ use super::{End, Event, Machine, Phase, Status};
 use crate::advance::advance;
 use crate::apply::{Applied, FoldRules, TaskUpdate, apply};
 use crate::change::Change;
-use crate::checkpoint::{Entry, Source};
+use crate::checkpoint::{Entry, Pending, Question, Source};
 use crate::error::{Code, Error, Result};
 use crate::id::NodeId;
 use crate::port::ThreadStatus;
@@ -71,8 +71,7 @@ impl Machine {
     fn refuse(&mut self, error: Error) {
         let at = error.place().node.as_deref();
         let blamed = self.slots.iter().position(|slot| Some(&*self.graph.node(slot.due.node).name) == at).unwrap_or(0);
-        let all: Vec<usize> = (0..self.slots.len()).collect();
-        let mut entries = self.unkept(&all);
+        let mut entries = self.everything_known();
         entries.extend(self.entry(blamed, Entry::Refused((&error).into())));
         self.save_pending(entries, Some(ThreadStatus::Error));
         self.phase = Phase::Ended(Box::new(End::Failed(error)));
@@ -80,10 +79,22 @@ impl Machine {
 
     /// Ends a run inside a superstep: nothing of it is applied, everything finished is kept.
     fn end_early(&mut self, end: End, status: ThreadStatus) {
-        let all: Vec<usize> = (0..self.slots.len()).collect();
-        let entries = self.unkept(&all);
+        let entries = self.everything_known();
         self.save_pending(entries, Some(status));
         self.phase = Phase::Ended(Box::new(end));
+    }
+
+    /// Entries for all that is known of the tasks of this superstep and not kept yet.
+    fn everything_known(&mut self) -> Vec<Pending> {
+        let mut entries = Vec::new();
+        for (index, slot) in self.slots.iter().enumerate() {
+            if let Status::Asked(questions) = &slot.status {
+                entries.extend(self.questions(index, questions));
+            }
+        }
+        let all: Vec<usize> = (0..self.slots.len()).collect();
+        entries.extend(self.unkept(&all));
+        entries
     }
 
     /// Ends a run between supersteps: nothing is lost, and the thread says how it stands.
@@ -95,21 +106,15 @@ impl Machine {
     }
 
     fn interrupt(&mut self) {
-        let mut entries = Vec::new();
-        let mut open = Vec::new();
-        for index in 0..self.slots.len() {
-            if let Status::Asked(questions) = &self.slots[index].status {
-                entries.extend(self.questions(index, questions));
-                open.extend(questions.iter().cloned());
-            }
-        }
-        let all: Vec<usize> = (0..self.slots.len()).collect();
-        entries.extend(self.unkept(&all));
-        self.save_pending(entries, Some(ThreadStatus::Interrupted));
+        let asked = self.slots.iter().filter_map(|slot| match &slot.status {
+            Status::Asked(questions) => Some(questions.iter().cloned()),
+            _ => None,
+        });
+        let open: Vec<Question> = asked.flatten().collect();
         if self.config.observe {
             self.tell(Event::Interrupted { questions: open.clone() });
         }
-        self.phase = Phase::Ended(Box::new(End::Interrupted(open)));
+        self.end_early(End::Interrupted(open), ThreadStatus::Interrupted);
     }
 
     fn first_failure(&self) -> Option<Error> {

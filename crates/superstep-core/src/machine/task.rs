@@ -85,6 +85,9 @@ impl TaskKey {
     }
 }
 
+/// Where the questions of an error handler are numbered from: a handler never gets the answers of its node.
+pub const HANDLER_ORDINALS: u32 = 1 << 20;
+
 /// How a task ended.
 pub enum TaskEnd {
     /// Well.

@@ -1,11 +1,9 @@
 //! Changes from outside: updates of a thread's state, as a node or as nobody, and commands.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 
 use super::{Machine, Phase};
-use crate::advance::{Due, Leads, Since, advance};
+use crate::advance::{Due, Leads, Since, advance, order};
 use crate::apply::{FoldRules, TaskUpdate, apply};
 use crate::checkpoint::{Pending, Source};
 use crate::command::Output;
@@ -123,11 +121,31 @@ impl Machine {
             self.position.due = kept;
             return Ok(());
         }
-        let graph = self.graph.clone();
-        advance(&graph, &mut self.position, finished.iter().map(|(id, leads)| (*id, leads)));
-        let added = std::mem::take(&mut self.position.due);
-        self.position.due = merged(kept, added);
+        self.add_due(kept, &finished);
         Ok(())
+    }
+
+    /// Makes due what finished tasks lead to, beside what is due already.
+    fn add_due(&mut self, mut kept: SmallVec<[Due; 1]>, finished: &[(Option<NodeId>, Leads)]) {
+        let graph = self.graph.clone();
+        // Deferred nodes wait for what is kept too, which `advance` does not see.
+        let held = if kept.is_empty() { Vec::new() } else { std::mem::take(&mut self.position.deferred) };
+        advance(&graph, &mut self.position, finished.iter().map(|(id, leads)| (*id, leads)));
+        self.position.deferred.extend(held);
+        let mut next = kept.iter().filter_map(|due| due.send.as_ref()).map(|send| send.index + 1).max().unwrap_or(0);
+        for mut due in std::mem::take(&mut self.position.due) {
+            match &mut due.send {
+                Some(send) => {
+                    send.index = next;
+                    next += 1;
+                }
+                None if kept.iter().any(|old| old.send.is_none() && old.node == due.node) => continue,
+                None => {}
+            }
+            kept.push(due);
+        }
+        order(&graph, &mut kept);
+        self.position.due = kept;
     }
 
     /// Saves, and carries over what is known of the tasks that are still due: finished ones are not run again,
@@ -171,24 +189,11 @@ impl Machine {
         let (update, leads) = self.resolve_command(output)?;
         let applied = self.fold_input(update)?;
         let kept = self.take_due();
-        let graph: Arc<_> = self.graph.clone();
-        advance(&graph, &mut self.position, [(None, &leads)].into_iter());
-        let added = std::mem::take(&mut self.position.due);
-        self.position.due = merged(kept, added);
+        self.add_due(kept, &[(None, leads)]);
         self.position.step += 1;
         self.save_after_update(applied);
         self.skip_breakpoint = true;
         self.phase = Phase::Plan;
         Ok(())
     }
-}
-
-/// Due tasks and more due tasks, each node once.
-fn merged(mut kept: SmallVec<[Due; 1]>, added: SmallVec<[Due; 1]>) -> SmallVec<[Due; 1]> {
-    for due in added {
-        if due.send.is_some() || !kept.iter().any(|old| old.send.is_none() && old.node == due.node) {
-            kept.push(due);
-        }
-    }
-    kept
 }

@@ -79,11 +79,11 @@ impl Machine {
     }
 
     fn target(&self, from: &str, endpoint: &Endpoint) -> Result<Target> {
-        match endpoint {
+        match &endpoint.local(self.graph.tag) {
             Endpoint::End => Ok(Target::End),
             Endpoint::Start => Err(Error::new(Code::InvalidRoute, format!("`{from}` leads to the start"))),
             Endpoint::Node(id) if id.index() < self.graph.nodes.len() => Ok(Target::Node(*id)),
-            Endpoint::Node(_) => {
+            Endpoint::Node(_) | Endpoint::Handle { .. } => {
                 Err(Error::new(Code::InvalidRoute, format!("`{from}` leads to a node of another graph")))
             }
             Endpoint::Name(name) => self.graph.find(name).map(Target::Node).ok_or_else(|| {
@@ -103,7 +103,7 @@ impl Machine {
             Target::Node(id) => format!("`{}`", self.graph.node(*id).name),
             Target::End => "the end".to_owned(),
         };
-        let returned = match endpoint {
+        let returned = match &endpoint.local(self.graph.tag) {
             Endpoint::Node(id) => {
                 self.graph.nodes.get(id.index()).map_or("a node of another graph", |node| &node.name).to_owned()
             }

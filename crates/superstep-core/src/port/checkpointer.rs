@@ -80,6 +80,15 @@ pub struct Commit {
     pub status: Option<ThreadStatus>,
 }
 
+impl Commit {
+    /// A transaction that does nothing yet.
+    #[must_use]
+    pub fn empty(lease: Lease, namespace: Namespace) -> Self {
+        let (changes, pending) = (SmallVec::new(), Vec::new());
+        Self { lease, namespace, checkpoint: None, changes, state: None, pending, status: None }
+    }
+}
+
 /// Which checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {

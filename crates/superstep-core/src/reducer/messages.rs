@@ -15,6 +15,7 @@ pub struct AddMessages;
 
 impl Reducer<Messages> for AddMessages {
     type Input = MessageEdits;
+    const STAMPS: bool = true;
 
     fn name() -> String {
         "add_messages".to_owned()

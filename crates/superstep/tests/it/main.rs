@@ -6,6 +6,7 @@ mod attributes;
 mod breakpoints;
 mod compile_errors;
 mod context;
+mod corners;
 mod cost;
 mod crash;
 mod engine;
@@ -14,6 +15,7 @@ mod fields;
 mod forks;
 mod functional;
 mod graph;
+
 mod people;
 mod properties;
 mod running;

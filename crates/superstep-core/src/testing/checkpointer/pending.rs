@@ -91,9 +91,9 @@ pub async fn a_result_comes_back_whole(store: SharedCheckpointer) {
         }],
         outward: Some(StoredOutward {
             graph: Some("outer".into()),
-            update: json!({ "n": i64::MAX }).as_object().cloned().unwrap_or_default(),
+            updates: vec![json!({ "n": i64::MAX }).as_object().cloned().unwrap_or_default()],
             goto: vec!["a".to_owned(), "b".to_owned()],
-            sends: vec![("c".to_owned(), json!([1]).into())],
+            sends: vec![("c".to_owned(), StoredSend { index: 0, payload: json!([1]).into(), timeout: None })],
         }),
         cached: true,
     };

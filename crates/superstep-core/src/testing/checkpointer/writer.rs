@@ -225,6 +225,7 @@ impl Writer {
             deferred: Vec::new(),
             written: Vec::new(),
             outer_task: None,
+            since_input: None,
             metadata: Arc::new(self.metadata.clone()),
         }
     }
