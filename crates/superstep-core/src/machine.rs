@@ -26,6 +26,7 @@ mod begin;
 mod ephemeral;
 mod event;
 mod finish;
+mod fold;
 mod limits;
 mod resume;
 mod save;
@@ -199,6 +200,8 @@ pub struct Machine {
     pending: Vec<Pending>,
     /// What changed since the input, for the graph around; `None` when it began in an earlier process.
     since_input: Option<BTreeMap<FieldId, Change>>,
+    /// The step of the checkpoint the run started from; before the first one, on a new thread.
+    came_in: i64,
 }
 
 impl Machine {

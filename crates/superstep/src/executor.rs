@@ -23,6 +23,7 @@ use superstep_core::machine::{Task, TaskEnd};
 use superstep_core::port::BoxFuture;
 use tokio::task::{AbortHandle, Id, JoinSet};
 
+use crate::cache::CallKey;
 use crate::context::{Cx, Failure, Shared, TaskCell, TaskCx};
 use crate::handler::Action;
 use crate::output::{NodeError, Stopped};
@@ -141,9 +142,6 @@ pub(crate) async fn run_task(shared: &Arc<Shared>, task: Task) -> TaskEnd {
     }
     end
 }
-
-/// Graph, node and key of a call.
-type CallKey = (Arc<str>, Arc<str>, String);
 
 fn cache_key(shared: &Shared, entry: &NodeEntry, task: &Task) -> RunResult<Option<CallKey>> {
     let (Some(policy), Some(_)) = (&entry.cache, &shared.program.settings.cache) else { return Ok(None) };

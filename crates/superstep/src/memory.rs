@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Code, Error, Result};
@@ -21,6 +21,7 @@ mod line;
 mod thread;
 mod version;
 
+use crate::context::lock;
 use thread::Thread;
 
 /// Runs on different threads rarely meet in one shard.
@@ -43,11 +44,6 @@ impl Default for Inner {
 }
 
 type Shard = BTreeMap<ThreadId, Arc<Mutex<Thread>>>;
-
-/// A panic in a value's own code leaves what is stored as it was: everything is made ready before anything is changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Memory {
     /// An empty store.

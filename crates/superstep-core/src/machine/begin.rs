@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::ephemeral::Stale;
 use super::store::{read_position, read_state};
 use super::{Config, Machine, Phase, Slot, Status};
 use crate::advance::{Leads, Position, advance};
-use crate::apply::{FieldSet, FoldRules, TaskUpdate, apply};
+use crate::apply::{FieldSet, FoldRules, TaskUpdate};
 use crate::checkpoint::{Entry, Pending, Question, Source};
 use crate::datum::Datum;
 use crate::error::{Code, Error, Problem, Result};
@@ -53,10 +52,12 @@ impl Machine {
             cancel: SmallVec::new(),
             pending: Vec::new(),
             since_input: None,
+            came_in: first_step,
         };
         if let Some(loaded) = loaded {
             (machine.state, machine.written) = read_state(&schema, &loaded)?;
             machine.position = read_position(&machine.graph, &loaded.checkpoint)?;
+            machine.came_in = machine.position.step;
             (machine.head, machine.durable) = (Some(loaded.checkpoint.id), Some(loaded.checkpoint.id));
             // What an earlier process did in the same call of this graph counts as much as what this one does.
             let same_call =
@@ -197,18 +198,7 @@ impl Machine {
         self.stamp(&mut update);
         // An input that contradicts a value set once is the caller's mistake, never ignored.
         let rules = FoldRules { strict_set_once: true, keep_undo: false };
-        let updates = [TaskUpdate { node: "input".into(), update }];
-        let graph = self.graph.clone();
-        let stale = Stale::empty(&graph.schema, &mut self.state, &self.written, &updates);
-        let folded = apply(&graph.schema, &mut self.state, &mut self.written, updates, rules);
-        let mut applied = match folded {
-            Ok(applied) => applied,
-            Err(error) => {
-                stale.put_back(&mut self.state);
-                return Err(error);
-            }
-        };
-        stale.note(&mut applied);
+        let (applied, _) = self.fold(vec![TaskUpdate { node: "input".into(), update }], rules)?;
         for warning in &applied.warnings {
             self.warn(warning.clone());
         }

@@ -11,7 +11,7 @@ use super::ephemeral::Stale;
 use super::ways::Leading;
 use super::{Event, Machine, Resolved, Status, TaskEnd, out_of_turn};
 use crate::advance::Leads;
-use crate::apply::{FieldSet, FoldRules, TaskUpdate, apply, apply_with_undo};
+use crate::apply::{FieldSet, FoldRules, TaskUpdate, apply};
 use crate::checkpoint::{Entry, Question, WhyKind};
 use crate::command::{Go, Output, Scope};
 use crate::error::{Code, Error, Problem, Result};
@@ -120,33 +120,24 @@ impl Machine {
 
     /// A superstep of one task: fold now, route on the result, take it back if a route fails.
     fn fold_alone(&mut self, node: NodeId, resolved: &mut Resolved, routes: bool) -> Result<()> {
-        let graph = self.graph.clone();
-        let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: routes };
-        let update = if self.config.observe { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
-        let updates = [TaskUpdate { node: graph.node(node).name.clone(), update }];
-        let stale = Stale::empty(&graph.schema, &mut self.state, &self.written, &updates);
-        let folded = apply_with_undo(&graph.schema, &mut self.state, &mut self.written, updates, rules);
-        let (mut applied, back) = match folded {
-            Ok(folded) => folded,
-            Err(error) => {
-                stale.put_back(&mut self.state);
-                return Err(error);
-            }
-        };
-        stale.note(&mut applied);
+        let mut folded = None;
+        if !resolved.update.is_empty() {
+            let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: routes };
+            let keep = self.config.observe;
+            let update = if keep { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
+            folded = Some(self.fold(vec![TaskUpdate { node: self.graph.node(node).name.clone(), update }], rules)?);
+        }
+        let (applied, folded) = folded.unzip();
         if routes {
             let state = self.state.clone();
             let decided = self.route(node, &*state, &mut resolved.leads);
             drop(state);
             if let Err(error) = decided {
-                if let Some(state) = Arc::get_mut(&mut self.state) {
-                    back.run(state, &mut self.written);
-                }
-                stale.put_back(&mut self.state);
+                folded.into_iter().for_each(|folded| self.unfold(folded));
                 return Err(error);
             }
         }
-        self.folded = Some(applied);
+        self.folded = Some(applied.unwrap_or_default());
         Ok(())
     }
 
@@ -311,7 +302,8 @@ pub(super) fn finished_nodes(slots: &[super::Slot]) -> SmallVec<[NodeId; 4]> {
 pub(super) fn hold(graph: &Topology, draft: Draft, notes: &mut Vec<String>) -> Result<Update, Vec<Problem>> {
     let draft = match draft {
         Draft::Json(mut map) if graph.compat == Compat::LangGraph => {
-            map.retain(|name, _| graph.schema.find(name).is_some());
+            // A result that is no map is refused there too.
+            map.retain(|name, _| name == "__root__" || graph.schema.find(name).is_some());
             Draft::Json(map)
         }
         draft => draft,

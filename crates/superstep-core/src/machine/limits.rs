@@ -43,13 +43,25 @@ impl Breakpoints {
 impl Machine {
     /// How many supersteps may still run, the one that is due included.
     pub(super) fn remaining(&self) -> u32 {
-        u32::try_from(u64::from(self.config.limit).saturating_sub(self.supersteps)).unwrap_or(u32::MAX)
+        let left = match self.graph.compat {
+            Compat::LangGraph => self.remaining_there(),
+            _ => i64::from(self.config.limit) - i64::try_from(self.supersteps).unwrap_or(i64::MAX),
+        };
+        u32::try_from(left.max(0)).unwrap_or(u32::MAX)
+    }
+
+    /// The reference counts checkpoints from where the run came in, and one superstep that cannot end well.
+    fn remaining_there(&self) -> i64 {
+        self.came_in + i64::from(self.config.limit) + 1 - self.position.step
     }
 
     pub(super) fn limit_reached(&mut self) -> Option<(End, ThreadStatus)> {
         // The reference tests its limit before it looks whether anything is left to do.
-        let is_done = self.position.due.is_empty() && self.graph.compat == Compat::Strict;
-        if is_done || self.remaining() > 0 {
+        let goes_on = match self.graph.compat {
+            Compat::LangGraph => self.remaining_there() >= 0,
+            _ => self.position.due.is_empty() || self.remaining() > 0,
+        };
+        if goes_on {
             return None;
         }
         let limit = self.config.limit;
@@ -60,8 +72,8 @@ impl Machine {
         let next: Vec<String> = self.next_names().iter().map(|name| format!("`{name}`")).collect();
         let due = if next.is_empty() { "nothing".to_owned() } else { next.join(", ") };
         let recent: Vec<&str> = self.recent.iter().map(|id| &*self.graph.node(*id).name).collect();
-        let message =
-            format!("{limit} supersteps ran and {due} is still due; the last nodes were {}", recent.join(", "));
+        let ran = self.supersteps;
+        let message = format!("{ran} supersteps ran and {due} is still due; the last nodes were {}", recent.join(", "));
         let error = Error::new(Code::RecursionLimit, message)
             .help("check the route that should end the loop, or raise `recursion_limit`");
         Some((End::Failed(error), ThreadStatus::Error))

@@ -1,12 +1,9 @@
 //! The end of a superstep: all tasks have ended, now the run goes on, waits, hands over or fails.
 
-use smallvec::SmallVec;
-
-use super::ephemeral::Stale;
 use super::finish::finished_nodes;
 use super::{End, Event, Machine, Phase, Status};
 use crate::advance::advance;
-use crate::apply::{Applied, FoldRules, TaskUpdate, apply};
+use crate::apply::{Applied, FoldRules, TaskUpdate};
 use crate::change::Change;
 use crate::checkpoint::{Entry, Pending, Question, Source};
 use crate::error::{Code, Error, Result};
@@ -173,29 +170,16 @@ impl Machine {
     }
 
     fn fold_all(&mut self) -> Result<Applied> {
-        let graph = self.graph.clone();
         let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: false };
-        let updates: SmallVec<[TaskUpdate; 4]> = self
-            .slots
-            .iter()
-            .filter_map(|slot| match &slot.status {
-                Status::Done { resolved, .. } => {
-                    Some(TaskUpdate { node: graph.node(slot.due.node).name.clone(), update: resolved.update.clone() })
-                }
-                _ => None,
-            })
-            .collect();
-        let stale = Stale::empty(&graph.schema, &mut self.state, &self.written, &updates);
-        match apply(&graph.schema, &mut self.state, &mut self.written, updates, rules) {
-            Ok(mut applied) => {
-                stale.note(&mut applied);
-                Ok(applied)
+        let updates = self.slots.iter().filter_map(|slot| match &slot.status {
+            Status::Done { resolved, .. } => {
+                let node = self.graph.node(slot.due.node).name.clone();
+                Some(TaskUpdate { node, update: resolved.update.clone() })
             }
-            Err(error) => {
-                stale.put_back(&mut self.state);
-                Err(error)
-            }
-        }
+            _ => None,
+        });
+        let updates = updates.collect();
+        self.fold(updates, rules).map(|(applied, _)| applied)
     }
 
     fn remember(&mut self, finished: &[NodeId]) {

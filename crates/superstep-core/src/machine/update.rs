@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::{Machine, Phase};
 use crate::advance::{Due, Leads, Since, advance, order};
-use crate::apply::{FoldRules, TaskUpdate, apply};
+use crate::apply::{FoldRules, TaskUpdate};
 use crate::checkpoint::{Pending, Source};
 use crate::command::Output;
 use crate::error::{Code, Error, Result};
@@ -53,7 +53,7 @@ impl Machine {
     /// # Errors
     /// When an update or a node is refused; nothing is changed then.
     pub fn update(&mut self, updates: Vec<StateUpdate>) -> Result<()> {
-        let mut folds: SmallVec<[TaskUpdate; 2]> = SmallVec::new();
+        let mut folds: Vec<TaskUpdate> = Vec::new();
         let mut nodes = Vec::new();
         for StateUpdate { update, as_node } in updates {
             let who = self.who(&as_node)?;
@@ -68,11 +68,10 @@ impl Machine {
             nodes.push((as_node, who));
         }
         // As for an input: whoever gives a second value to a field that is set once is told, never ignored.
-        let rules = FoldRules { strict_set_once: true, keep_undo: false };
-        let before = (self.state.clone(), self.written.clone());
-        let applied = apply(&self.graph.schema, &mut self.state, &mut self.written, folds, rules)?;
+        let rules = FoldRules { strict_set_once: true, keep_undo: true };
+        let (applied, folded) = self.fold(folds, rules)?;
         if let Err(error) = self.succeed(&nodes) {
-            (self.state, self.written) = before;
+            self.unfold(folded);
             return Err(error);
         }
         self.position.step += 1;

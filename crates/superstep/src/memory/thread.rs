@@ -44,8 +44,12 @@ impl Thread {
         Err(error.help("wait until it ends, or cancel it").on_thread(Some(thread)))
     }
 
+    /// How the thread stands. Whoever died while moving it moves it no longer.
     pub(super) fn status(&self) -> Option<ThreadStatus> {
-        self.status
+        match self.status {
+            Some(ThreadStatus::Busy) if self.holder.is_none() => Some(ThreadStatus::Idle),
+            status => status,
+        }
     }
 
     pub(super) fn line(&self, namespace: &Namespace) -> Option<&Line> {
