@@ -23,7 +23,7 @@ use crate::context::{Cx, Limits, Shared};
 use crate::control::Control;
 use crate::lanes::{Turn, WhenBusy};
 use crate::output::NodeError;
-use crate::run::{drive_limited, unless_cancelled};
+use crate::run::{drive_limited, unless_cancelled, within};
 use crate::subgraph::Inside;
 
 /// Time and ids of a process, unless a run brings its own.
@@ -80,14 +80,9 @@ pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
     let run = call.run.unwrap_or_else(|| RunId::from_bits(world.fresh()));
     let thread = thread_of(&call, &*world)?;
     let control = call.control.clone().or_else(|| thread.as_ref().map(|_| Control::new()));
-    let (turn, held) = match (&thread, &call.checkpointer, &control) {
-        (Some(thread), Some(saver), Some(control)) => {
-            let wait = call.when_busy != WhenBusy::Reject;
-            let enter = pin!(async {
-                let turn = call.lanes.enter(thread, control, call.when_busy).await?;
-                Ok((Some(turn), Some(Held::take(saver, thread, run, wait, &*clock).await?)))
-            });
-            unless_cancelled(control, enter).await.map_err(|error| error.on_thread(Some(thread)))?
+    let (turn, held) = match (&thread, &control) {
+        (Some(thread), Some(control)) => {
+            enter(&call, thread, control, run, &*clock).await.map_err(|error| error.on_thread(Some(thread)))?
         }
         _ => (None, None),
     };
@@ -128,6 +123,30 @@ pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
         note_stop(&shared, error).await;
     }
     conclude(&shared, ended?)
+}
+
+/// Waits for the run's turn on its thread and takes the right to move it, within the time the run may take.
+async fn enter(
+    call: &Call,
+    thread: &ThreadId,
+    control: &Control,
+    run: RunId,
+    clock: &dyn Clock,
+) -> Result<(Option<Turn>, Option<Held>)> {
+    let Some(saver) = &call.checkpointer else { return Ok((None, None)) };
+    let wait = call.when_busy != WhenBusy::Reject;
+    let turn = pin!(async {
+        let turn = call.lanes.enter(thread, control, call.when_busy).await?;
+        Ok((Some(turn), Some(Held::take(saver, thread, run, wait, clock).await?)))
+    });
+    let entered = pin!(unless_cancelled(control, turn));
+    match call.run_timeout {
+        None => entered.await,
+        Some(time) => within(clock, time, entered).await.unwrap_or_else(|| {
+            let message = format!("thread `{thread}` was busy for {time:?}, all the time the run may take");
+            Err(Error::new(Code::Timeout, message).help("raise the limit, or say what should happen with `when_busy`"))
+        }),
+    }
 }
 
 /// Starts a run as a part of the node that called it.
@@ -219,6 +238,13 @@ fn thread_of(call: &Call, world: &dyn World) -> Result<Option<ThreadId>> {
 async fn load(call: &Call, thread: Option<&ThreadId>, turn: Option<&Turn>) -> Result<(Option<Loaded>, bool)> {
     let (Some(thread), Some(saver)) = (thread, &call.checkpointer) else { return Ok((None, false)) };
     let root = Namespace::root();
+    if call.at.is_some() && turn.is_some_and(|turn| turn.base.is_some()) {
+        return Err(Error::new(
+            Code::InputInvalid,
+            "a roll-back starts where the run before had started, not at a checkpoint",
+        )
+        .help("leave out `at`, or use another rule for a busy thread"));
+    }
     let at = match turn.and_then(|turn| turn.base) {
         Some(None) => return Ok((None, false)),
         Some(Some(base)) => Some(base),
