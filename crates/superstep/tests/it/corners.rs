@@ -195,12 +195,12 @@ async fn a_resumed_inner_graph_hands_out_what_an_unbroken_one_does() {
 #[tokio::test(start_paused = true)]
 async fn a_run_does_not_wait_for_its_thread_for_ever() {
     let mut graph = Graph::<Work>::new("busy");
-    let waits = graph.node("waits", || std::future::pending::<()>());
+    let waits = graph.node("waits", std::future::pending::<()>);
     graph.edge(START, waits).edge(waits, END).checkpointer(Memory::new());
     let graph = graph.compile().unwrap();
     let mut first = graph.run(Work::input().log("first")).thread("t").stream();
     first.next().await.expect("the first run has begun");
     let time = std::time::Duration::from_secs(5);
-    let error = graph.run(Work::input().log("second")).thread("t").timeout(time).await.err().expect("a busy thread");
+    let error = graph.run(Work::input().log("second")).thread("t").timeout(time).await.expect_err("a busy thread");
     assert_eq!(error.code(), Code::Timeout, "{error}");
 }
