@@ -2,6 +2,7 @@
 //!
 //! Dispatches and nothing else; one module per command. Never part of what users build, and never changes a file.
 
+mod parity;
 mod rust_source;
 mod spec;
 mod test;
@@ -20,10 +21,11 @@ struct Command {
 }
 
 /// Every command, in the order `--help` prints them.
-const COMMANDS: [Command; 3] = [
+const COMMANDS: [Command; 4] = [
     Command { name: "test", help: test::HELP, run: test::run },
     Command { name: "tidy", help: tidy::HELP, run: tidy::run },
     Command { name: "spec", help: spec::HELP, run: spec::run },
+    Command { name: "parity", help: parity::HELP, run: parity::run },
 ];
 
 fn main() -> ExitCode {
@@ -59,7 +61,7 @@ fn usage(problem: &str) -> ExitCode {
 fn help() -> String {
     COMMANDS
         .iter()
-        .map(|command| format!("cargo xtask {:<5} {}", command.name, command.help))
+        .map(|command| format!("cargo xtask {:<6} {}", command.name, command.help))
         .collect::<Vec<_>>()
         .join("\n")
 }

@@ -46,7 +46,7 @@ const STEPS: [Step; 8] = [
         name: "documentation",
         is_quick: false,
         work: Work::Cargo {
-            arguments: &["doc", "--workspace", "--no-deps"],
+            arguments: &["doc", "--workspace", "--no-deps", "--all-features"],
             environment: &[("RUSTDOCFLAGS", "-D warnings")],
         },
     },

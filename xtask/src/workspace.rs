@@ -50,6 +50,11 @@ impl Workspace {
         }
     }
 
+    /// The folder everything is in.
+    pub(crate) fn root(&self) -> &std::path::Path {
+        &self.root
+    }
+
     /// A `cargo` command that runs at the root, with the same Cargo that started this program.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

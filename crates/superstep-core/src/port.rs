@@ -1,7 +1,7 @@
 //! The doors: traits the outside implements.
 //!
 //! The engine asks through them and never reaches past them. Each has one conformance suite in
-//! [`crate::testing`] that every implementation must pass.
+//! `testing` that every implementation must pass.
 
 mod checkpointer;
 mod clock;

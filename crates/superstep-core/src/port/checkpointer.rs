@@ -171,7 +171,7 @@ pub struct Stats {
 
 /// A place where checkpoints are kept. Write it with `async fn`; the engine boxes it once.
 ///
-/// The promises every implementation keeps are the tests of [`crate::testing::checkpointer`].
+/// The promises every implementation keeps are the tests of `testing::checkpointer`, behind the feature `testing`.
 pub trait Checkpointer: Send + Sync + 'static {
     /// Takes the right to move a thread, unless another run has it.
     fn acquire(&self, thread: &ThreadId, run: RunId) -> impl Future<Output = Result<Lease>> + Send;

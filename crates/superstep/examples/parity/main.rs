@@ -1,0 +1,307 @@
+//! Runs the cases of `parity/cases.json` on this engine and prints one JSON line for each, as `reference.py` does.
+//!
+//! `ours <cases.json> [--strict]`. The little language of the cases is described in `parity/README.md`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use superstep::core::port::{BoxFuture, HistoryQuery};
+use superstep::core::state::IntoDraft;
+use superstep::prelude::*;
+use superstep::{
+    Answers, BranchPolicy, Compat, Compiled, Endpoint, Failure, Outcome, Persistence, Record, Routes, Run, Schema,
+};
+use superstep::{IntoNode, NodeWith, Result, Snapshot, StateUpdate};
+
+mod form;
+
+use form::{Forms, act, command, fill, many, places, plain, targets, text};
+
+/// What a node of a case does.
+type Acting = BoxFuture<'static, Result<Forms, NodeError>>;
+
+/// How often each node was called.
+#[derive(Clone, Default)]
+struct Ran(Arc<Mutex<BTreeMap<String, u64>>>);
+
+impl Ran {
+    fn count(&self, name: &str) -> u64 {
+        let mut ran = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = ran.entry(name.to_owned()).or_default();
+        *runs += 1;
+        *runs
+    }
+
+    fn to_json(&self) -> Value {
+        json!(*self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+struct Builder<'a> {
+    compat: Compat,
+    ran: &'a Ran,
+}
+
+impl Builder<'_> {
+    fn graph(&self, case: &Value, name: &str) -> Result<Graph<Record>> {
+        let mut graph = Graph::<Record>::with_schema(name, Schema::from_json("state", &case["schema"])?);
+        // The reference runs here without an event loop: siblings of a failed task end, and what they did is kept.
+        graph.compat(self.compat).on_failure(BranchPolicy::SettleAll);
+        let by_name = || case["nodes"].as_object().into_iter().flat_map(Map::keys).cloned().collect();
+        let names = case.get("order").map_or_else(by_name, |order| many(order).iter().map(text).collect::<Vec<_>>());
+        for name in names {
+            self.node(&mut graph, case, &name, &case["nodes"][&name])?;
+        }
+        for edge in many(&case["edges"]) {
+            graph.edge(text(&edge[0]), text(&edge[1]));
+        }
+        for join in many(&case["joins"]) {
+            graph.join(many(&join[0]).iter().map(text), text(&join[1]));
+        }
+        many(&case["routes"]).iter().for_each(|one| route(&mut graph, one.clone()));
+        graph.interrupt_before(many(&case["before"]).iter().map(text));
+        graph.interrupt_after(many(&case["after"]).iter().map(text));
+        Ok(graph)
+    }
+
+    fn node(&self, graph: &mut Graph<Record>, case: &Value, name: &str, spec: &Value) -> Result<()> {
+        let defer = many(&case["defer"]).iter().any(|deferred| deferred == name);
+        if spec.get("calls").is_some() {
+            let called = self.caller(name, spec)?;
+            add(graph, name, node(called), spec, defer);
+        } else if spec.get("graph").is_some() {
+            let mut inner = self.graph(&spec["graph"], name)?;
+            match spec["persistence"].as_str() {
+                Some("thread") => inner.persistence(Persistence::PerThread),
+                Some(_) => inner.persistence(Persistence::Stateless),
+                None => &mut inner,
+            };
+            add(graph, name, node(inner.compile()?), spec, defer);
+        } else if let Some(handler) = spec.get("on_error").cloned() {
+            let handle = move |failure: Failure, state: View<Record>, cx: Cx| {
+                let (node, error) = (&*failure.node, failure.error.message());
+                act(handler.clone(), json!({ "state": state.to_json(), "node": node, "error": error, "runs": 1 }), cx)
+            };
+            add(graph, name, node(self.body(name, spec)).on_error(handle), spec, defer);
+        } else {
+            add(graph, name, node(self.body(name, spec)), spec, defer);
+        }
+        Ok(())
+    }
+
+    fn body(&self, name: &str, spec: &Value) -> impl Fn(View<Record>, Option<Sent<Value>>, Cx) -> Acting + use<> {
+        let (ran, name, form) = (self.ran.clone(), name.to_owned(), spec["returns"].clone());
+        move |state: View<Record>, sent: Option<Sent<Value>>, cx: Cx| {
+            let (runs, remaining) = (ran.count(&name), cx.remaining_steps());
+            let payload = sent.map_or(Value::Null, |sent| sent.0);
+            let env = json!({ "state": state.to_json(), "payload": payload, "runs": runs, "remaining": remaining });
+            act(form.clone(), env, cx)
+        }
+    }
+
+    /// A node that calls a graph by hand, once for each input.
+    fn caller(&self, name: &str, spec: &Value) -> Result<impl Fn(View<Record>, Cx) -> Acting + use<>> {
+        let inner = self.graph(&spec["graph"], "inner")?.compile()?;
+        let (ran, name, spec) = (self.ran.clone(), name.to_owned(), spec.clone());
+        Ok(move |state: View<Record>, cx: Cx| -> Acting {
+            ran.count(&name);
+            let (inner, spec) = (inner.clone(), spec.clone());
+            Box::pin(async move {
+                let mut env = json!({ "state": state.to_json(), "runs": 1 });
+                let mut found = Vec::new();
+                for input in many(&spec["calls"]) {
+                    found.push(inner.run(fill(input, &env)).inside(&cx).await?.to_json()?);
+                }
+                env["answers"] = Value::Array(found);
+                act(spec["then"].clone(), env, cx).await
+            })
+        })
+    }
+}
+
+fn add<M, F, H>(graph: &mut Graph<Record>, name: &str, mut made: NodeWith<F, H>, spec: &Value, defer: bool)
+where
+    NodeWith<F, H>: IntoNode<Record, (), M>,
+{
+    for policy in many(&spec["retry"]) {
+        let on = policy["on"].as_str().unwrap_or("").to_owned();
+        let attempts = u32::try_from(policy["attempts"].as_u64().unwrap_or(1)).unwrap_or(1);
+        let retry = Retry::exponential(attempts).initial_interval(Duration::from_millis(1)).without_jitter();
+        made = made.retry(retry.retry_on(move |error| error.error().message().contains(&on)));
+    }
+    let mut leads = targets(&spec["returns"], false);
+    leads.extend(targets(&spec["on_error"], false));
+    for inner in spec["graph"]["nodes"].as_object().into_iter().flatten() {
+        leads.extend(targets(&inner.1["returns"], true));
+    }
+    if !leads.is_empty() {
+        made = made.goto(leads);
+    }
+    graph.node(name, if defer { made.defer() } else { made });
+}
+
+fn route(graph: &mut Graph<Record>, form: Value) {
+    let from = text(&form["from"]);
+    let Some(by) = form["by"].as_str().map(str::to_owned) else {
+        let decide = move |state: &Record| places(&form["goto"], &json!({ "state": state.to_json() }));
+        graph.route(from, decide, Routes::ANYWHERE);
+        return;
+    };
+    let map = form["map"].as_object().cloned().unwrap_or_default();
+    let map: Vec<(String, Endpoint)> = map.iter().map(|(key, to)| (key.clone(), text(to).into())).collect();
+    let otherwise = form.get("otherwise").map(|to| text(to).into());
+    graph.route_by(from, move |state: &Record| text(&state.get(&by)), map, otherwise);
+}
+
+/// A compiled case: its calls, one after the other.
+struct Case {
+    graph: Compiled<Record>,
+    keeps: bool,
+}
+
+impl Case {
+    async fn call(&self, call: &Value) -> Value {
+        let thread = call["thread"].as_str().unwrap_or("t");
+        let mut seen = json!({ "interrupts": 0, "next": [], "state": {} });
+        match self.perform(call, thread).await {
+            Ok(Some(outcome)) => {
+                seen["state"] = plain(&outcome.to_json().unwrap_or_default());
+                seen["interrupts"] = json!(outcome.questions().len());
+                if self.keeps {
+                    seen["out"] = seen["state"].clone();
+                }
+            }
+            Ok(None) => {}
+            Err(error) => {
+                seen["error"] = json!(error.code().name());
+                if std::env::args().any(|argument| argument == "--verbose") {
+                    eprintln!("{error}");
+                }
+            }
+        }
+        if let (true, Ok(state)) = (self.keeps, self.graph.threads().state(thread).await) {
+            let mut next = state.next.clone();
+            next.sort();
+            next.dedup();
+            (seen["next"], seen["interrupts"]) = (json!(next), json!(state.questions().len()));
+            seen["state"] = plain(&state.state.to_json());
+        }
+        seen
+    }
+
+    async fn history(&self, thread: &str) -> Result<Vec<Snapshot<Record>>> {
+        self.graph.threads().history(thread, &HistoryQuery::default()).await
+    }
+
+    /// The oldest checkpoint, or the `nth`, at which just these nodes are due.
+    async fn find(&self, thread: &str, at: &Value) -> Result<superstep::core::id::CheckpointId> {
+        let mut next: Vec<String> = many(&at["next"]).iter().map(text).collect();
+        next.dedup();
+        let nth = usize::try_from(at["nth"].as_u64().unwrap_or(0)).unwrap_or(0);
+        let states = self.history(thread).await?;
+        let found = states.iter().rev().filter(|state| state.next == next).nth(nth);
+        found.map(Snapshot::id).ok_or_else(|| superstep::Error::internal(format!("nothing at which {next:?} is due")))
+    }
+
+    async fn perform(&self, call: &Value, thread: &str) -> Result<Option<Outcome<Record>>> {
+        let at = match call.get("at") {
+            Some(at) => Some(self.find(thread, at).await?),
+            None => None,
+        };
+        let updates = match (call.get("update_state"), call.get("bulk")) {
+            (Some(one), _) => Some(vec![vec![update(one)]]),
+            (_, Some(steps)) => Some(many(steps).iter().map(|step| many(step).iter().map(update).collect()).collect()),
+            _ => None,
+        };
+        if let Some(updates) = updates {
+            let update = self.graph.threads().updates(thread, updates);
+            at.into_iter().fold(update, |update, at| update.at(at)).await?;
+            return Ok(None);
+        }
+        let mut run = self.run(call, thread).await?;
+        if let Some(at) = at {
+            run = run.at(at);
+        }
+        if let Some(limit) = call["limit"].as_u64() {
+            run = run.recursion_limit(u32::try_from(limit).unwrap_or(u32::MAX));
+        }
+        if let Some(before) = call.get("before") {
+            run = run.interrupt_before(many(before).iter().map(text));
+        }
+        run.await.map(Some)
+    }
+
+    async fn run(&self, call: &Value, thread: &str) -> Result<Run<Record>> {
+        let (graph, none) = (&self.graph, Value::Null);
+        Ok(if let Some(input) = call.get("invoke") {
+            let run = graph.run(fill(input, &none));
+            if self.keeps { run.thread(thread) } else { run }
+        } else if let Some(answer) = call.get("resume") {
+            graph.resume(thread, answer)
+        } else if let Some(asked) = call.get("resume_map").and_then(Value::as_object) {
+            let state = graph.threads().state(thread).await?;
+            let id = |name: &str| state.questions().into_iter().find(|open| open.name == name).map(|open| open.id);
+            let unknown = || superstep::core::id::InterruptId::from_bits(1);
+            let answers = asked.iter().map(|(name, answer)| (id(name).unwrap_or_else(unknown), answer.clone()));
+            graph.resume_with(thread, answers.collect::<Answers>())
+        } else if let Some(form) = call.get("command") {
+            graph.command(thread, command(form, &none))
+        } else {
+            graph.go_on(thread)
+        })
+    }
+}
+
+fn update(form: &Value) -> StateUpdate {
+    let values = form.get("values").filter(|values| !values.is_null());
+    let values = values.map_or_else(|| json!({}), |values| fill(values, &Value::Null));
+    // A copy beside a checkpoint is, here, an update that changes nothing.
+    let as_node = form["as_node"].as_str().filter(|name| *name != "__copy__");
+    StateUpdate { update: values.into_draft(), as_node: as_node.map(Into::into).unwrap_or_default() }
+}
+
+async fn line(case: &Value, compat: Compat) -> Value {
+    let ran = Ran::default();
+    let keeps = case["checkpointer"] != false;
+    let made = Builder { compat, ran: &ran }.graph(case, "case").and_then(|mut graph| {
+        if keeps {
+            graph.checkpointer(Memory::new());
+        }
+        graph.compile()
+    });
+    let mut calls = Vec::new();
+    match made {
+        Ok(graph) => {
+            let case_ = Case { graph, keeps };
+            for call in many(&case["calls"]) {
+                calls.push(case_.call(call).await);
+            }
+        }
+        Err(error) => {
+            if std::env::args().any(|argument| argument == "--verbose") {
+                eprintln!("{} {error}", case["id"]);
+            }
+            calls.push(json!({ "error": error.code().name(), "interrupts": 0, "next": [], "state": {} }));
+        }
+    }
+    let last = calls.last().cloned().unwrap_or_default();
+    let last_state = || last["state"].clone();
+    let final_state = last.get("error").map_or_else(last_state, |error| json!({ "error": error }));
+    json!({
+        "id": case["id"], "final": final_state, "interrupts": last["interrupts"], "next": last["next"],
+        "ran": ran.to_json(), "calls": calls,
+    })
+}
+
+#[tokio::main]
+async fn main() {
+    let path = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or("cases.json".into());
+    let strict = std::env::args().any(|argument| argument == "--strict");
+    let cases = std::fs::read_to_string(&path).expect("the file of cases can be read");
+    let cases: Vec<Value> = serde_json::from_str(&cases).expect("the cases are JSON");
+    for case in &cases {
+        println!("{}", line(case, if strict { Compat::Strict } else { Compat::LangGraph }).await);
+    }
+}
