@@ -28,6 +28,7 @@ use crate::output::Command;
 use crate::program::Program;
 use crate::store::SharedStore;
 use crate::stream::{RunStream, Sink};
+use crate::subgraph::Caller;
 
 /// What a run is started with.
 pub(crate) enum Input {
@@ -66,7 +67,7 @@ pub(crate) struct Call {
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) world: Option<Arc<dyn World>>,
     pub(crate) sink: Option<Sink>,
-    pub(crate) inside: Option<Cx>,
+    pub(crate) inside: Option<Caller>,
     pub(crate) command: Option<Box<Output>>,
 }
 
@@ -182,7 +183,7 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
     /// Runs as a part of the node that calls it: on its thread, with its store and context, and with
     /// questions that reach whoever answers the outer run. Called again after a crash, it goes on where it was.
     pub fn inside(mut self, cx: &Cx) -> Self {
-        self.call.inside = Some(cx.clone());
+        self.call.inside = Some(Caller::new(cx));
         self
     }
 

@@ -19,12 +19,12 @@ use superstep_core::suggest::did_you_mean;
 use crate::call::{Call, Input};
 use crate::clock::{Fresh, SystemClock};
 use crate::conclude::{RawOutcome, conclude};
-use crate::context::{Cx, Limits, Shared};
+use crate::context::{Limits, Shared};
 use crate::control::Control;
 use crate::lanes::{Turn, WhenBusy};
 use crate::output::NodeError;
 use crate::run::{drive_limited, unless_cancelled, within};
-use crate::subgraph::Inside;
+use crate::subgraph::{Caller, Inside};
 
 /// Time and ids of a process, unless a run brings its own.
 pub(crate) fn real_world() -> &'static (Arc<dyn Clock>, Arc<dyn World>) {
@@ -72,8 +72,8 @@ impl Held {
 
 /// Starts a run and sees it to its end.
 pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
-    if let Some(cx) = call.inside.take() {
-        return start_inside(call, &cx).await;
+    if let Some(caller) = call.inside.take() {
+        return start_inside(call, &caller).await;
     }
     let context = check(&mut call)?;
     let (clock, world) = call_world(&call);
@@ -150,7 +150,7 @@ async fn enter(
 }
 
 /// Starts a run as a part of the node that called it.
-async fn start_inside(call: Call, cx: &Cx) -> Result<RawOutcome> {
+async fn start_inside(call: Call, caller: &Caller) -> Result<RawOutcome> {
     let is_set = [
         (call.thread.is_some() || call.at.is_some(), "a thread or checkpoint"),
         (call.run.is_some(), "a run id"),
@@ -169,7 +169,7 @@ async fn start_inside(call: Call, cx: &Cx) -> Result<RawOutcome> {
             Error::new(Code::InputInvalid, "a graph inside a node starts with an input").help("it goes on by itself")
         );
     };
-    let inside = Inside::run(&call.program, cx, input, call.context).await.map_err(NodeError::into_error)?;
+    let inside = Inside::run(&call.program, caller, input, call.context).await.map_err(NodeError::into_error)?;
     inside.conclude()
 }
 

@@ -50,11 +50,11 @@ struct InnerGraph(Arc<Program>);
 
 impl Action for InnerGraph {
     fn call(&self, cx: &Cx) -> BoxFuture<'static, Result<Output, NodeError>> {
-        let (program, cx) = (self.0.clone(), cx.clone());
+        let (program, caller) = (self.0.clone(), Caller::new(cx));
         Box::pin(async move {
-            let input = shared_input(&program, &cx)?;
-            let inside = Inside::run(&program, &cx, input, None).await?;
-            inside.output(&cx)
+            let input = shared_input(&program, &caller.cx)?;
+            let inside = Inside::run(&program, &caller, input, None).await?;
+            inside.output(&caller.cx)
         })
     }
 }
@@ -82,6 +82,19 @@ fn shared_input(program: &Program, cx: &Cx) -> Result<Draft> {
 
 type Context = Arc<dyn Any + Send + Sync>;
 
+/// The task a graph is called from, and as which of its calls.
+pub(crate) struct Caller {
+    pub(crate) cx: Cx,
+    number: u32,
+}
+
+impl Caller {
+    /// Numbered when the call is made, not when it is polled: joined calls keep their places after a crash.
+    pub(crate) fn new(cx: &Cx) -> Self {
+        Self { cx: cx.clone(), number: cx.0.cell.children.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
 /// A graph that ran inside a task.
 pub(crate) struct Inside {
     shared: Arc<Shared>,
@@ -96,11 +109,12 @@ impl Inside {
     /// Runs a graph inside a task, from where it stands or from its input.
     pub(crate) async fn run(
         program: &Arc<Program>,
-        cx: &Cx,
+        caller: &Caller,
         input: Draft,
         context: Option<Context>,
     ) -> Result<Self, NodeError> {
-        let shared = inner_shared(program, cx, context);
+        let cx = &caller.cx;
+        let shared = inner_shared(program, caller, context);
         let loaded = load(&shared, cx).await?;
         let task = cx.task_id();
         let is_mine = |loaded: &Loaded| loaded.checkpoint.outer_task == Some(task);
@@ -239,9 +253,9 @@ fn added(field: &Field, id: FieldId, before: &Value, after: Value) -> Write {
     }
 }
 
-fn inner_shared(program: &Arc<Program>, cx: &Cx, context: Option<Context>) -> Arc<Shared> {
+fn inner_shared(program: &Arc<Program>, caller: &Caller, context: Option<Context>) -> Arc<Shared> {
+    let Caller { cx, number } = caller;
     let outer = &cx.0.shared;
-    let calls = cx.0.cell.children.fetch_add(1, Ordering::Relaxed);
     let saves = program.settings.persistence != Persistence::Stateless;
     let segment = match program.settings.persistence {
         // Tasks of one fan-out run side by side: each place has a state of its own, or they would undo each other.
@@ -251,7 +265,7 @@ fn inner_shared(program: &Arc<Program>, cx: &Cx, context: Option<Context>) -> Ar
         },
         _ => format!("{}:{}", cx.node(), cx.task_id()),
     };
-    let segment = if calls == 0 { segment } else { format!("{segment}:{calls}") };
+    let segment = if *number == 0 { segment } else { format!("{segment}:{number}") };
     Arc::new(Shared {
         program: program.clone(),
         context: context.unwrap_or_else(|| outer.context.clone()),

@@ -1,0 +1,59 @@
+//! The peer `ours` of the workload suite: each workload over the public API of `superstep`, nothing else.
+//!
+//! `superstep-bench WORKLOAD` prints one JSON line for each variant, each measured in a process of its own so that
+//! its peak memory is its own; `superstep-bench WORKLOAD VARIANT` measures one variant here. What the workloads are
+//! is in `workload`, how time is taken in `measure`.
+
+mod measure;
+mod runtime;
+mod text;
+mod workload;
+
+use std::process::{Command, ExitCode};
+
+use crate::runtime::Runtime;
+use crate::workload::Workload;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let id = arguments.next().unwrap_or_default();
+    let Some(workload) = Workload::parse(&id) else {
+        eprintln!("unknown workload `{id}`; known are {}", workload::KNOWN.join(", "));
+        return ExitCode::from(2);
+    };
+    let variants = workload.variants();
+    match arguments.next() {
+        Some(variant) if !variants.contains(&&*variant) => {
+            eprintln!("`{id}` has no variant `{variant}`; known are {}", variants.join(", "));
+            ExitCode::from(2)
+        }
+        Some(variant) => {
+            workload.measure(&id, &Runtime::new(&variant));
+            ExitCode::SUCCESS
+        }
+        // Its process is timed from outside: another one in between would be timed too.
+        None if workload == Workload::Cold => {
+            workload.measure(&id, &Runtime::new(runtime::INLINE));
+            ExitCode::SUCCESS
+        }
+        None => each_in_its_process(&id, variants),
+    }
+}
+
+fn each_in_its_process(id: &str, variants: &[&str]) -> ExitCode {
+    for variant in variants {
+        let program = std::env::current_exe().expect("a running program has a path");
+        match Command::new(program).args([id, variant]).status() {
+            Ok(status) if status.success() => {}
+            Ok(status) => {
+                eprintln!("variant `{variant}` of `{id}` ended with {status}");
+                return ExitCode::FAILURE;
+            }
+            Err(error) => {
+                eprintln!("variant `{variant}` of `{id}` did not start: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,140 @@
+//! The workloads of the suite by id. One file for each graph; the text of the suite says what each must do.
+
+use crate::runtime::{INLINE, Runtime, THREADS};
+
+mod chain;
+mod cold;
+mod concurrent;
+mod counter;
+mod fan_out;
+mod laps;
+mod wide;
+
+/// The ids of the suite that are measured here; other numbers in their places are measured too.
+pub(crate) const KNOWN: [&str; 22] = [
+    "w1_seq_10",
+    "w1_seq_100",
+    "w1_seq_1000",
+    "w2_loop_10000",
+    "w3_wide_25x300_none",
+    "w3_wide_15x600_none",
+    "w3_wide_9x1200_none",
+    "w3_wide_25x300_mem",
+    "w3_wide_15x600_mem",
+    "w3_wide_9x1200_mem",
+    "w4_fanout_10_none",
+    "w4_fanout_100_none",
+    "w4_fanout_10_mem",
+    "w4_fanout_100_mem",
+    "w7_ckpt_1000_mem",
+    "w8_conc_1000x5_mem",
+    "w10_cold",
+    "w11_resume_5000_mem",
+    "w11_latest_5000_mem",
+    "w11_history_5000_mem",
+    "w11_fork_5000_mem",
+    "w12_compile_3000",
+];
+
+/// A workload with its parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Workload {
+    Chain { nodes: usize },
+    Laps { executions: i64 },
+    Wide { leaves: usize, length: usize, store: Store },
+    FanOut { sends: usize, store: Store },
+    Checkpoints { supersteps: i64 },
+    Concurrent { threads: usize, supersteps: usize },
+    Cold,
+    Resume { checkpoints: i64, parts: &'static [&'static str] },
+    Compile { nodes: usize },
+}
+
+/// Where checkpoints go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Store {
+    None,
+    Memory,
+}
+
+impl Store {
+    fn parse(word: &str) -> Option<Self> {
+        match word {
+            "none" => Some(Self::None),
+            "mem" => Some(Self::Memory),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Memory => "mem",
+        }
+    }
+}
+
+impl Workload {
+    pub(crate) fn parse(id: &str) -> Option<Self> {
+        let words: Vec<&str> = id.split('_').collect();
+        Some(match words.as_slice() {
+            ["w1", "seq", nodes] => Self::Chain { nodes: count(nodes)? },
+            ["w2", "loop", executions] => Self::Laps { executions: executions.parse().ok()? },
+            ["w3", "wide", size, store] => {
+                let (leaves, length) = pair(size)?;
+                wide::branches(leaves)?;
+                Self::Wide { leaves, length, store: Store::parse(store)? }
+            }
+            ["w4", "fanout", sends, store] => Self::FanOut { sends: count(sends)?, store: Store::parse(store)? },
+            ["w7", "ckpt", supersteps, "mem"] => Self::Checkpoints { supersteps: supersteps.parse().ok()? },
+            ["w8", "conc", size, "mem"] => {
+                let (threads, supersteps) = pair(size)?;
+                Self::Concurrent { threads, supersteps }
+            }
+            ["w10", "cold"] => Self::Cold,
+            ["w11", part, checkpoints, "mem"] => {
+                Self::Resume { checkpoints: checkpoints.parse().ok()?, parts: counter::parts(part)? }
+            }
+            ["w12", "compile", nodes] => Self::Compile { nodes: count(nodes)? },
+            _ => return None,
+        })
+    }
+
+    /// A runtime with workers only where tasks can run side by side.
+    pub(crate) fn variants(&self) -> &'static [&'static str] {
+        match self {
+            Self::Wide { .. } | Self::FanOut { .. } | Self::Concurrent { .. } => &[INLINE, THREADS],
+            _ => &[INLINE],
+        }
+    }
+
+    /// Measures it and prints its lines.
+    pub(crate) fn measure(&self, id: &str, runtime: &Runtime) {
+        match *self {
+            Self::Chain { nodes } => chain::run(id, runtime, nodes),
+            Self::Laps { executions } => laps::run(id, runtime, executions),
+            Self::Wide { leaves, length, store } => wide::run(id, runtime, (leaves, length), store),
+            Self::FanOut { sends, store } => fan_out::run(id, runtime, sends, store),
+            Self::Checkpoints { supersteps } => counter::run(id, runtime, supersteps),
+            Self::Concurrent { threads, supersteps } => concurrent::run(id, runtime, threads, supersteps),
+            Self::Cold => cold::run(id, runtime),
+            Self::Resume { checkpoints, parts } => counter::resume(runtime, checkpoints, parts),
+            Self::Compile { nodes } => chain::compile(id, runtime, nodes),
+        }
+    }
+}
+
+fn count(word: &str) -> Option<usize> {
+    word.parse().ok().filter(|count| *count > 0)
+}
+
+fn pair(word: &str) -> Option<(usize, usize)> {
+    let (one, other) = word.split_once('x')?;
+    Some((count(one)?, count(other)?))
+}
+
+/// The payload bytes a store holds.
+fn bytes(runtime: &Runtime, memory: &superstep::Memory) -> u64 {
+    use superstep::core::port::Checkpointer as _;
+    runtime.block_on(memory.stats()).expect("a store in memory knows what it holds").bytes
+}

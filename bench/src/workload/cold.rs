@@ -1,0 +1,29 @@
+//! W10: a process that builds one graph of one node, runs it once and ends. The driver takes the times.
+
+use serde_json::json;
+use superstep::prelude::*;
+
+use crate::measure;
+use crate::runtime::Runtime;
+
+#[derive(State, Clone, Serialize, Deserialize)]
+struct Single {
+    x: i64,
+}
+
+async fn next(single: View<Single>) -> SingleUpdate {
+    Single::update().x(single.x + 1)
+}
+
+pub(crate) fn run(id: &str, runtime: &Runtime) {
+    let mut graph = Graph::<Single>::new("cold");
+    let next = graph.node("next", next);
+    graph.edge(START, next).edge(next, END);
+    let graph = graph.compile().expect("one node compiles");
+    let done = runtime.finish(graph.run(Single::input().x(1)));
+    let line = json!({
+        "peer": "ours", "variant": runtime.variant, "workload": id, "params": {}, "cold": true,
+        "peak_rss_mb": measure::peak_rss_mb(), "bytes": null, "result": { "x": done.state.x }, "extra": {},
+    });
+    println!("{line}");
+}

@@ -1,0 +1,69 @@
+//! W8: many threads at once, each a short chain; the middle node waits until all of them are in it.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use superstep::Compiled;
+use superstep::prelude::*;
+use tokio::sync::Barrier;
+
+use crate::measure::{self, Report};
+use crate::runtime::Runtime;
+
+#[derive(State, Clone, Serialize, Deserialize)]
+struct Log {
+    #[reduce(add)]
+    counter: u64,
+    #[reduce(append)]
+    log: Vec<u64>,
+}
+
+fn chain(threads: usize, supersteps: usize) -> Compiled<Log> {
+    let barrier = Arc::new(Barrier::new(threads));
+    let mut graph = Graph::<Log>::new("concurrent");
+    let mut last = START;
+    for number in 0..supersteps {
+        let gate = (number == supersteps / 2).then(|| barrier.clone());
+        let note = move |_log: View<Log>| {
+            let gate = gate.clone();
+            async move {
+                if let Some(gate) = gate {
+                    gate.wait().await;
+                }
+                Log::update().counter(1_u64).log(number as u64)
+            }
+        };
+        let node = graph.node(&format!("s{number}"), note);
+        graph.edge(last, node);
+        last = node.into();
+    }
+    graph.edge(last, END).recursion_limit(u32::MAX);
+    graph.compile().expect("a chain compiles")
+}
+
+async fn all(graph: &Compiled<Log>, memory: &Memory, threads: usize) -> Vec<View<Log>> {
+    let start = |number: usize| {
+        let input = Log::input().counter(0_u64).log(Vec::<u64>::new());
+        graph.run(input).checkpointer(memory.clone()).thread(format!("c{number}")).spawn()
+    };
+    let runs: Vec<_> = (0..threads).map(start).collect();
+    let mut ends = Vec::with_capacity(threads);
+    for run in runs {
+        ends.push(run.await.expect("a chain runs to its end").state);
+    }
+    ends
+}
+
+pub(crate) fn run(id: &str, runtime: &Runtime, threads: usize, supersteps: usize) {
+    let graph = chain(threads, supersteps);
+    let idle = measure::peak_rss_mb();
+    let (times, (memory, ends)) = measure::each(Memory::new, |memory| runtime.block_on(all(&graph, memory, threads)));
+    let is_in_order = |end: &View<Log>| end.log.iter().copied().eq(0..supersteps as u64);
+    let result = json!({
+        "threads": ends.len(), "sum": ends.iter().map(|end| end.counter).sum::<u64>(),
+        "logs_ok": ends.iter().all(is_in_order),
+    });
+    let params = json!({ "threads": threads, "supersteps": supersteps, "store": "mem" });
+    let (bytes, extra) = (Some(super::bytes(runtime, &memory)), json!({ "idle_rss_mb": idle }));
+    Report { bytes, extra, ..Report::new(params, result) }.print(id, runtime, &times);
+}

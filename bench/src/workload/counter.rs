@@ -1,0 +1,130 @@
+//! W7 and W11: one node in a loop, saved at each superstep; then the thread is looked at, and forked.
+
+use std::cell::Cell;
+
+use serde_json::json;
+use superstep::core::id::CheckpointId;
+use superstep::prelude::*;
+use superstep::{Compiled, HistoryQuery, Run, Snapshot};
+
+use crate::measure::{self, Bounds, Report};
+use crate::runtime::Runtime;
+
+#[derive(State, Clone, Serialize, Deserialize)]
+struct Count {
+    #[reduce(add)]
+    counter: i64,
+    limit: i64,
+}
+
+const THREAD: &str = "t";
+const PAGE: usize = 100;
+
+async fn step(_count: View<Count>) -> CountUpdate {
+    Count::update().counter(1)
+}
+
+fn counter(memory: &Memory) -> Compiled<Count> {
+    let mut graph = Graph::<Count>::new("counter");
+    let step = graph.node("step", step);
+    graph.edge(START, step).checkpointer(memory.clone()).recursion_limit(u32::MAX);
+    let decide = move |count: &Count| if count.counter >= count.limit { Go::end() } else { Go::to(step) };
+    graph.route(step, decide, [step.into(), END]);
+    graph.compile().expect("one node in a loop compiles")
+}
+
+fn count_to(graph: &Compiled<Count>, limit: i64) -> Run<Count> {
+    graph.run(Count::input().counter(0).limit(limit)).thread(THREAD)
+}
+
+fn latest(runtime: &Runtime, graph: &Compiled<Count>) -> i64 {
+    runtime.block_on(graph.threads().state(THREAD)).expect("the thread was filled").state.counter
+}
+
+pub(crate) fn run(id: &str, runtime: &Runtime, supersteps: i64) {
+    let open = || {
+        let memory = Memory::new();
+        (counter(&memory), memory)
+    };
+    let (times, ((_, memory), _)) = measure::each(open, |(graph, _)| runtime.finish(count_to(graph, supersteps)));
+    let result = json!({ "counter": latest(runtime, &counter(&memory)) });
+    let params = json!({ "supersteps": supersteps, "store": "mem" });
+    Report { bytes: Some(super::bytes(runtime, &memory)), ..Report::new(params, result) }.print(id, runtime, &times);
+}
+
+/// The lines that a word of W11 asks for.
+pub(crate) fn parts(word: &str) -> Option<&'static [&'static str]> {
+    match word {
+        "resume" => Some(&["latest", "history", "fork"]),
+        "latest" => Some(&["latest"]),
+        "history" => Some(&["history"]),
+        "fork" => Some(&["fork"]),
+        _ => None,
+    }
+}
+
+pub(crate) fn resume(runtime: &Runtime, checkpoints: i64, parts: &[&str]) {
+    let memory = Memory::new();
+    runtime.finish(count_to(&counter(&memory), checkpoints - 1));
+    let graph = counter(&memory);
+    for part in parts {
+        let id = format!("w11_{part}_{checkpoints}_mem");
+        match *part {
+            "latest" => resume_latest(&id, runtime, &graph, checkpoints),
+            "history" => resume_history(&id, runtime, &graph, checkpoints),
+            _ => resume_fork(&id, runtime, &graph, checkpoints),
+        }
+    }
+}
+
+fn params(checkpoints: i64) -> serde_json::Value {
+    json!({ "checkpoints": checkpoints, "store": "mem", "page": PAGE })
+}
+
+fn resume_latest(id: &str, runtime: &Runtime, graph: &Compiled<Count>, checkpoints: i64) {
+    let (times, counter) = measure::batch(|| latest(runtime, graph));
+    Report::new(params(checkpoints), json!({ "counter": counter })).print(id, runtime, &times);
+}
+
+async fn history(graph: &Compiled<Count>) -> superstep::Result<Vec<(i64, CheckpointId)>> {
+    let (threads, mut query) = (graph.threads(), HistoryQuery { limit: Some(PAGE), ..HistoryQuery::default() });
+    let mut seen = Vec::new();
+    loop {
+        let page = threads.history(THREAD, &query).await?;
+        let Some(last) = page.last() else { return Ok(seen) };
+        query.before = Some(last.id());
+        seen.extend(page.iter().map(|at: &Snapshot<Count>| (at.state.counter, at.id())));
+    }
+}
+
+fn resume_history(id: &str, runtime: &Runtime, graph: &Compiled<Count>, checkpoints: i64) {
+    let (times, seen) = measure::batch(|| runtime.block_on(history(graph)).expect("the thread was filled"));
+    let counters = seen.iter().map(|(counter, _)| *counter).filter(|counter| *counter != 0);
+    let is_enough = i64::try_from(seen.len()).is_ok_and(|seen| seen >= checkpoints);
+    let result = json!({ "enough": is_enough, "descending": counters.eq((1..checkpoints).rev()) });
+    let extra = json!({ "snapshots": seen.len() });
+    Report { extra, ..Report::new(params(checkpoints), result) }.print(id, runtime, &times);
+}
+
+fn resume_fork(id: &str, runtime: &Runtime, graph: &Compiled<Count>, checkpoints: i64) {
+    let middle = checkpoints / 2;
+    let seen = runtime.block_on(history(graph)).expect("the thread was filled");
+    let (_, at) = *seen.iter().find(|(counter, _)| *counter == middle).expect("a counter passes its middle");
+    // Forks stay on their thread: each repetition has a copy of its own, so that the thread does not grow for ever.
+    let copies = Cell::new(0_u32);
+    let copy = || {
+        let number = copies.replace(copies.get() + 1);
+        let (old, new) = (format!("f{number}"), format!("f{}", number + 1));
+        runtime.block_on(graph.threads().delete(old)).expect("nobody uses the last copy any more");
+        runtime.block_on(graph.threads().copy(THREAD, new.as_str())).expect("a filled thread can be copied");
+        new
+    };
+    let fork = async |thread: &str| {
+        let update = Count::update().limit(middle + 3);
+        let forked = graph.threads().update(thread, update).as_node("step").at(at).await?;
+        graph.go_on(thread).at(forked).await
+    };
+    let unit = |thread: &String| runtime.block_on(fork(thread)).expect("a fork runs to its end").state.counter;
+    let (times, counter) = measure::prepared(Bounds { iterations: 500, ..Bounds::default() }, copy, unit);
+    Report::new(params(checkpoints), json!({ "counter": counter })).print(id, runtime, &times);
+}

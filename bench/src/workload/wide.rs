@@ -1,0 +1,185 @@
+//! W3: fifteen fields of big nested values, which are shared and never changed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+use superstep::prelude::*;
+use superstep::{Compiled, Outcome};
+
+use super::Store;
+use crate::measure::{self, Report};
+use crate::runtime::Runtime;
+use crate::text::text;
+
+/// A value of any shape. Comparing two that are one costs nothing: the type is `Eq`, so pointers are looked at first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Tree {
+    Null,
+    Truth(bool),
+    Number(i64),
+    Text(String),
+    List(Vec<Tree>),
+    Map(BTreeMap<String, Shared>),
+}
+
+type Shared = Arc<Tree>;
+
+#[derive(State, Clone, Serialize, Deserialize)]
+struct Wide {
+    #[reduce(append)]
+    messages: Vec<Shared>,
+    #[reduce(append)]
+    events: Vec<Shared>,
+    #[reduce(append)]
+    labels: Vec<Shared>,
+    #[reduce(append)]
+    drafts: Vec<Shared>,
+    #[reduce(with = unless_empty_text)]
+    medium: Arc<str>,
+    #[state(last_wins)]
+    auto_reply: Option<Shared>,
+    #[reduce(with = unless_empty)]
+    issue: Option<Shared>,
+    #[reduce(with = unless_null)]
+    user: Option<Shared>,
+    #[reduce(with = unless_null)]
+    account: Option<Shared>,
+    #[reduce(with = unless_null)]
+    thread_ref: Option<Arc<str>>,
+    rules: Vec<Shared>,
+    docs: Vec<Shared>,
+    bot: Arc<str>,
+    #[reduce(merge)]
+    participants: BTreeMap<String, Shared>,
+    #[reduce(merge)]
+    assignees: BTreeMap<String, Shared>,
+}
+
+fn unless_empty_text(old: &mut Arc<str>, new: Arc<str>) {
+    if !new.is_empty() {
+        *old = new;
+    }
+}
+
+fn unless_empty(old: &mut Option<Shared>, new: Option<Shared>) {
+    if new.as_deref().is_some_and(|new| !matches!(new, Tree::Map(map) if map.is_empty())) {
+        *old = new;
+    }
+}
+
+fn unless_null<T>(old: &mut Option<T>, new: Option<T>) {
+    if new.is_some() {
+        *old = new;
+    }
+}
+
+/// The text every text field is given.
+type Text = Arc<str>;
+
+async fn one(wide: View<Wide>, text: Ctx<Text>) -> WideUpdate {
+    Wide::update().events(wide.messages.clone()).medium(text.clone_text())
+}
+
+async fn two(wide: View<Wide>) -> WideUpdate {
+    let last = wide.events.last().cloned();
+    Wide::update().auto_reply(last.clone()).issue(last)
+}
+
+async fn three(wide: View<Wide>) -> WideUpdate {
+    Wide::update().rules(Vec::from_iter(wide.auto_reply.clone()))
+}
+
+async fn four(wide: View<Wide>) -> WideUpdate {
+    Wide::update().labels(wide.events.clone()).drafts(wide.events.clone()).docs(wide.events.clone())
+}
+
+async fn five(wide: View<Wide>, text: Ctx<Text>) -> WideUpdate {
+    let last = wide.labels.last().cloned();
+    Wide::update()
+        .user(last.clone())
+        .account(last.clone())
+        .thread_ref(Some(text.clone_text()))
+        .participants(entries(last.as_ref()))
+        .bot(text.clone_text())
+        .assignees(entries(last.as_ref()))
+}
+
+async fn six(wide: View<Wide>) -> WideUpdate {
+    Wide::update().messages(wide.drafts.clone())
+}
+
+/// `Ctx` is itself something to clone; this is what it holds.
+trait CloneText {
+    fn clone_text(&self) -> Text;
+}
+
+impl CloneText for Ctx<Text> {
+    fn clone_text(&self) -> Text {
+        Text::clone(self)
+    }
+}
+
+fn entries(value: Option<&Shared>) -> BTreeMap<String, Shared> {
+    match value.map(|value| &**value) {
+        Some(Tree::Map(map)) => map.clone(),
+        _ => BTreeMap::new(),
+    }
+}
+
+fn wide(length: usize) -> Compiled<Wide, Text> {
+    let mut graph = Graph::<Wide, Text>::new("wide");
+    let (one, two, three) = (graph.node("one", one), graph.node("two", two), graph.node("three", three));
+    let (four, five, six) = (graph.node("four", four), graph.node("five", five), graph.node("six", six));
+    graph.edge(START, one).edge(one, two).edge(two, three).edge(two, four).join([three, four], five).edge(five, six);
+    let decide = move |wide: &Wide| if wide.messages.len() > length { Go::end() } else { Go::to(one) };
+    graph.route(six, decide, [one.into(), END]).recursion_limit(1_000);
+    graph.compile().expect("six nodes in a circle with a way out compile")
+}
+
+/// How a message of that many leaves branches.
+pub(crate) fn branches(leaves: usize) -> Option<(usize, usize)> {
+    [(25, (5, 5)), (15, (3, 5)), (9, (3, 3))]
+        .into_iter()
+        .find_map(|(known, branches)| (known == leaves).then_some(branches))
+}
+
+fn message((outer, inner): (usize, usize)) -> Shared {
+    let items =
+        [Tree::Text("hi?".repeat(10)), Tree::Truth(true), Tree::Number(1), Tree::Number(6_327_816_386_138), Tree::Null];
+    let leaf = || Arc::new(Tree::List(items.iter().cycle().take(25).cloned().collect()));
+    let key = |number: usize| number.to_string().repeat(10);
+    let branch = || Arc::new(Tree::Map((0..inner).map(|number| (key(number), leaf())).collect()));
+    Arc::new(Tree::Map((0..outer).map(|number| (key(number), branch())).collect()))
+}
+
+pub(crate) fn run(id: &str, runtime: &Runtime, (leaves, length): (usize, usize), store: Store) {
+    let (graph, text) = (wide(length), Arc::new(Text::from(text(length, 0))));
+    let message = message(branches(leaves).unwrap_or((1, 1)));
+    let call = || graph.run(Wide::input().messages(vec![message.clone()])).shared_context(text.clone());
+    let (times, done, bytes) = match store {
+        Store::None => {
+            let (times, done) = measure::batch(|| runtime.finish(call()));
+            (times, done, None)
+        }
+        Store::Memory => {
+            let unit = |memory: &Memory| runtime.finish(call().checkpointer(memory.clone()).thread("t"));
+            let (times, (memory, done)) = measure::each(Memory::new, unit);
+            (times, done, Some(super::bytes(runtime, &memory)))
+        }
+    };
+    let params = json!({ "leaves": leaves, "n": length, "store": store.name() });
+    Report { bytes, ..Report::new(params, lengths(&done)) }.print(id, runtime, &times);
+}
+
+fn lengths(done: &Outcome<Wide>) -> serde_json::Value {
+    let wide = &done.state;
+    json!({
+        "messages": wide.messages.len(), "events": wide.events.len(), "labels": wide.labels.len(),
+        "drafts": wide.drafts.len(), "docs": wide.docs.len(), "rules": wide.rules.len(),
+        "medium": wide.medium.len(), "thread_ref": wide.thread_ref.as_ref().map_or(0, |text| text.len()),
+        "bot": wide.bot.len(), "participants": wide.participants.len(), "assignees": wide.assignees.len(),
+        "user": entries(wide.user.as_ref()).len(),
+    })
+}
