@@ -55,6 +55,8 @@ pub struct Schema {
     pub(crate) types: TypeChecks,
     pub(crate) ephemeral: Vec<FieldId>,
     pub(crate) private: Vec<FieldId>,
+    /// Fields for which it matters whether they were ever written.
+    pub(crate) remembered: Vec<FieldId>,
     pub(crate) extras: Option<FieldId>,
     pub(crate) ops: Arc<dyn StateOps>,
 }
@@ -77,8 +79,9 @@ impl Schema {
             all.map(|(index, _)| FieldId(index as u32)).collect()
         };
         let (ephemeral, private) = (with(|field| field.flags.ephemeral), with(|field| field.flags.private));
+        let remembered = with(|field| field.flags.set_once || field.flags.ephemeral || field.flags.required);
         let (unknown, types) = (UnknownFields::Refuse, TypeChecks::Enforce);
-        Ok(Self { name, version, fields, by_name, unknown, types, ephemeral, private, extras: None, ops })
+        Ok(Self { name, version, fields, by_name, unknown, types, ephemeral, private, remembered, extras: None, ops })
     }
 
     /// The name of the state.

@@ -164,6 +164,15 @@ async fn attempts(shared: &Arc<Shared>, entry: &NodeEntry, task: Task) -> (TaskE
         return (handle(shared, handler, task, &TaskCell::default(), error).await, By::Handler);
     }
     let cell = Arc::new(TaskCell::default());
+    if entry.retry.is_empty() && entry.on_error.is_none() {
+        // A node that is tried once is given the task itself, not a copy.
+        let cx = task_cx(shared, task, Try { number: 1, first: 0 }, &cell, None);
+        let end = match attempt_once(entry, &entry.action, &cx).await {
+            Attempt::Ended(end) => end,
+            Attempt::Failed(error) => TaskEnd::Failed(error.into_error()),
+        };
+        return (end, By::Node);
+    }
     let first_attempt = if entry.retry.is_empty() { 0 } else { shared.clock.now() };
     for attempt in 1.. {
         let cx = task_cx(shared, task.clone(), Try { number: attempt, first: first_attempt }, &cell, None);

@@ -88,7 +88,10 @@ impl Lanes {
         if let Some(lane) = lanes.get(thread).and_then(Weak::upgrade) {
             return lane;
         }
-        lanes.retain(|_, lane| lane.strong_count() > 0);
+        // Now and then only, so that a new thread costs the same however many there are.
+        if lanes.len().is_power_of_two() {
+            lanes.retain(|_, lane| lane.strong_count() > 0);
+        }
         let lane = Arc::new(Lane::default());
         lanes.insert(thread.clone(), Arc::downgrade(&lane));
         lane

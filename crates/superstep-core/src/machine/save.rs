@@ -43,10 +43,8 @@ impl Machine {
 
     fn checkpoint(&self, source: Source) -> Checkpoint {
         let schema = &self.graph.schema;
-        let keeps_written = |id: &crate::id::FieldId| {
-            let flags = schema.field(*id).flags;
-            flags.set_once || flags.ephemeral || flags.required
-        };
+        let written = schema.remembered.iter().filter(|id| self.written.contains(**id));
+        let written = written.map(|id| schema.field(*id).name.clone()).collect();
         Checkpoint {
             format: FORMAT_VERSION,
             id: CheckpointId::from_bits(self.config.world.fresh()),
@@ -62,7 +60,7 @@ impl Machine {
             due: self.position.due.iter().map(|due| store_due(&self.graph, due)).collect(),
             joins: store_joins(&self.graph, &self.position),
             deferred: self.position.deferred.iter().map(|id| self.graph.node(*id).name.clone()).collect(),
-            written: self.written.iter().filter(keeps_written).map(|id| schema.field(id).name.clone()).collect(),
+            written,
             outer_task: self.config.outer_task,
             since_input: self.since_input.as_ref().map(|total| {
                 total.iter().map(|(id, change)| (schema.field(*id).name.clone(), change.clone())).collect()
