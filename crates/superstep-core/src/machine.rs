@@ -94,6 +94,8 @@ pub enum Step {
     Wait,
     /// Stop these tasks, by index: their results no longer matter.
     Cancel(Vec<usize>),
+    /// Stop these tasks if they still run, and report how each ended: what has finished counts.
+    Abort(Vec<usize>),
     /// Make this durable, then call [`Machine::saved`].
     Save(Box<Commit>),
     /// The run is over.
@@ -197,6 +199,7 @@ pub struct Machine {
     branches: bool,
     drain: bool,
     cancel: SmallVec<[usize; 1]>,
+    abort: SmallVec<[usize; 1]>,
     pending: Vec<Pending>,
     /// What changed since the input, for the graph around; `None` when it began in an earlier process.
     since_input: Option<BTreeMap<FieldId, Change>>,
@@ -212,6 +215,9 @@ impl Machine {
         }
         if !self.cancel.is_empty() {
             return Step::Cancel(self.cancel.drain(..).collect());
+        }
+        if !self.abort.is_empty() {
+            return Step::Abort(self.abort.drain(..).collect());
         }
         loop {
             match &mut self.phase {

@@ -38,12 +38,15 @@ pub(crate) struct Tasks {
     set: JoinSet<TaskEnd>,
     indices: BTreeMap<Id, (usize, AbortHandle)>,
     waiting: VecDeque<Task>,
+    /// Tasks that were stopped before they started.
+    stopped: VecDeque<usize>,
     limit: usize,
 }
 
 impl Tasks {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { set: JoinSet::new(), indices: BTreeMap::new(), waiting: VecDeque::new(), limit: limit.max(1) }
+        let (waiting, stopped) = (VecDeque::new(), VecDeque::new());
+        Self { set: JoinSet::new(), indices: BTreeMap::new(), waiting, stopped, limit: limit.max(1) }
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -76,8 +79,20 @@ impl Tasks {
         });
     }
 
+    /// Stops tasks that still run; each is reported, as stopped or as it had ended.
+    pub(crate) fn abort(&mut self, indices: &[usize]) {
+        let never_started = self.waiting.iter().map(|task| task.index).filter(|index| indices.contains(index));
+        self.stopped.extend(never_started);
+        self.waiting.retain(|task| !indices.contains(&task.index));
+        let running = self.indices.values().filter(|(index, _)| indices.contains(index));
+        running.for_each(|(_, handle)| handle.abort());
+    }
+
     /// The next task that ends; `None` when none runs.
     pub(crate) async fn next(&mut self, shared: &Arc<Shared>) -> Option<(usize, TaskEnd)> {
+        if let Some(index) = self.stopped.pop_front() {
+            return Some((index, TaskEnd::Cancelled));
+        }
         loop {
             let (id, end) = match self.set.join_next_with_id().await {
                 Some(Ok((id, end))) => (id, end),

@@ -58,6 +58,7 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result
                 sign_of_life(shared);
             }
             Step::Cancel(indices) => tasks.cancel(&indices),
+            Step::Abort(indices) => tasks.abort(&indices),
             Step::Save(commit) => {
                 save(shared, &commit).await.map_err(|error| machine.failure(error))?;
                 drop(commit);

@@ -50,6 +50,7 @@ impl Machine {
             branches: false,
             drain: false,
             cancel: SmallVec::new(),
+            abort: SmallVec::new(),
             pending: Vec::new(),
             since_input: None,
             came_in: first_step,

@@ -242,12 +242,15 @@ impl Machine {
             let is_running = matches!(slot.status, Status::Running);
             let waits = matches!(slot.status, Status::Asked(_) | Status::Paused(_));
             let is_open = is_running || waits || matches!(slot.status, Status::Ready | Status::Failed(_));
-            if is_running {
-                self.cancel.push(index);
+            match for_good {
+                true if is_running => self.cancel.push(index),
+                // It may have finished already: then its result is kept.
+                false if is_running => self.abort.push(index),
+                _ => {}
             }
             if for_good && is_open {
                 slot.status = Status::Skipped { kept: false };
-            } else if is_running || matches!(slot.status, Status::Ready) {
+            } else if matches!(slot.status, Status::Ready) {
                 slot.status = Status::Cancelled;
             }
         }

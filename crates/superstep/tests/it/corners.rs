@@ -204,3 +204,28 @@ async fn a_run_does_not_wait_for_its_thread_for_ever() {
     let error = graph.run(Work::input().log("second")).thread("t").timeout(time).await.expect_err("a busy thread");
     assert_eq!(error.code(), Code::Timeout, "{error}");
 }
+
+/// R-GRA-45: failing fast throws away what is unfinished, never what has finished already.
+#[tokio::test]
+async fn failing_fast_keeps_what_has_finished() {
+    for _ in 0..20 {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let mut graph = Graph::<Work>::new("fast");
+        let counted = runs.clone();
+        let fails = graph.node("fails", || Err::<(), _>(NodeError::new("at once")));
+        let done = graph.node("done", move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+        });
+        graph.edge(START, fails).edge(START, done).edge(fails, END).edge(done, END);
+        graph.on_failure(BranchPolicy::FailFast).checkpointer(Memory::new());
+        let graph = graph.compile().unwrap();
+        for _ in 0..2 {
+            let failed = match graph.threads().status("t").await.unwrap() {
+                None => graph.run(Work::input().log("in")).thread("t").await,
+                Some(_) => graph.go_on("t").await,
+            };
+            assert_eq!(failed.expect_err("one task fails").code(), Code::NodeFailed);
+        }
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+    }
+}
