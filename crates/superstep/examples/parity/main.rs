@@ -10,9 +10,7 @@ use serde_json::{Map, Value, json};
 use superstep::core::port::{BoxFuture, HistoryQuery};
 use superstep::core::state::IntoDraft;
 use superstep::prelude::*;
-use superstep::{
-    Answers, BranchPolicy, Compat, Compiled, Endpoint, Failure, Outcome, Persistence, Record, Routes, Run, Schema,
-};
+use superstep::{Answers, Compat, Compiled, Endpoint, Failure, Outcome, Persistence, Record, Routes, Run, Schema};
 use superstep::{IntoNode, NodeWith, Result, Snapshot, StateUpdate};
 
 mod form;
@@ -47,8 +45,7 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn graph(&self, case: &Value, name: &str) -> Result<Graph<Record>> {
         let mut graph = Graph::<Record>::with_schema(name, Schema::from_json("state", &case["schema"])?);
-        // The reference runs here without an event loop: siblings of a failed task end, and what they did is kept.
-        graph.compat(self.compat).on_failure(BranchPolicy::SettleAll);
+        graph.compat(self.compat);
         let by_name = || case["nodes"].as_object().into_iter().flat_map(Map::keys).cloned().collect();
         let names = case.get("order").map_or_else(by_name, |order| many(order).iter().map(text).collect::<Vec<_>>());
         for name in names {
