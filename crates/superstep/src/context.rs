@@ -308,10 +308,8 @@ impl Cx {
             return Ok(());
         };
         let pending = Pending { checkpoint, task: self.task_id(), node: self.node().into(), entry };
-        let namespace = shared.namespace.clone();
-        let (changes, pending) = (Default::default(), vec![pending]);
-        let commit =
-            Commit { lease: lease.clone(), namespace, checkpoint: None, changes, state: None, pending, status: None };
+        let empty = Commit::empty(lease.clone(), shared.namespace.clone());
+        let commit = Commit { pending: vec![pending], ..empty };
         saver.commit(&commit).await
     }
 }

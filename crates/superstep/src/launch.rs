@@ -354,14 +354,6 @@ async fn note_stop(shared: &Shared, error: &Error) {
         _ => return,
     };
     let (Some(saver), Some(lease)) = (&shared.saver, &shared.lease) else { return };
-    let commit = Commit {
-        lease: lease.clone(),
-        namespace: Namespace::root(),
-        checkpoint: None,
-        changes: Default::default(),
-        state: None,
-        pending: Vec::new(),
-        status: Some(status),
-    };
+    let commit = Commit { status: Some(status), ..Commit::empty(lease.clone(), Namespace::root()) };
     let _ = saver.commit(&commit).await;
 }

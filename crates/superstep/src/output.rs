@@ -140,7 +140,6 @@ impl<E: StdError + std::marker::Send + Sync + 'static> From<E> for NodeError {
 pub struct Command<S> {
     updates: Vec<Draft>,
     goto: Option<Go>,
-    sends: Vec<Send>,
     scope: Scope,
     state: PhantomData<fn() -> S>,
 }
@@ -148,7 +147,7 @@ pub struct Command<S> {
 impl<S: State> Command<S> {
     /// A command that does nothing yet.
     pub fn new() -> Self {
-        Self { updates: Vec::new(), goto: None, sends: Vec::new(), scope: Scope::Here, state: PhantomData }
+        Self { updates: Vec::new(), goto: None, scope: Scope::Here, state: PhantomData }
     }
 
     /// Goes on at a node instead of along the edges.
@@ -192,9 +191,9 @@ impl<S: State> Command<S> {
     }
 
     pub(crate) fn output(self) -> Result<Output, NodeError> {
-        let Self { updates, goto, sends, scope, .. } = self;
+        let Self { updates, goto, scope, .. } = self;
         if scope == Scope::Here {
-            return Ok(Output { updates: updates.into(), goto, sends, ..Output::default() });
+            return Ok(Output { updates: updates.into(), goto, ..Output::default() });
         }
         let updates = updates.into_iter().map(by_name::<S>).collect::<Result<_, _>>()?;
         let outward = Outward { scope, updates, goto: goto.unwrap_or_default() };
