@@ -3,6 +3,7 @@
 //! Pure and independent of the order in which tasks finished: everything is put into the fixed order of
 //! nodes and sends. Costs what has finished and what is due, never the size of the graph.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use smallvec::SmallVec;
@@ -27,9 +28,9 @@ pub(crate) struct Due {
     pub(crate) node: NodeId,
     pub(crate) why: WhyKind,
     pub(crate) from: Option<NodeId>,
-    pub(crate) send: Option<Box<SendInput>>,
+    pub(crate) send: Option<Arc<SendInput>>,
     /// Where it became due, when that is not the newest checkpoint: what is known of it stays true.
-    pub(crate) since: Option<Since>,
+    pub(crate) since: Option<Box<Since>>,
 }
 
 /// The place a task became due at.
@@ -73,10 +74,10 @@ pub(crate) struct Leads {
 }
 
 /// Puts what finished tasks lead to into `position`, as the due tasks of the next superstep.
-pub(crate) fn advance<'a>(
+pub(crate) fn advance(
     topology: &Topology,
     position: &mut Position,
-    finished: impl Iterator<Item = (Option<NodeId>, &'a Leads)>,
+    finished: impl Iterator<Item = (Option<NodeId>, Leads)>,
 ) {
     position.due.clear();
     let mut due: SmallVec<[Due; 1]> = SmallVec::new();
@@ -86,10 +87,9 @@ pub(crate) fn advance<'a>(
             let exits = node.map_or(&topology.start, |node| &topology.exits[node.index()]);
             follow(topology, position, node, exits, &mut due);
         }
-        for way in &leads.ways {
-            let mut way = way.clone();
+        for mut way in leads.ways {
             if let Some(send) = &mut way.send {
-                send.index = sends;
+                Arc::make_mut(send).index = sends;
                 sends += 1;
             }
             due.push(way);

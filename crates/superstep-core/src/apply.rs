@@ -75,9 +75,11 @@ pub(crate) fn apply_with_undo(
     updates: impl IntoIterator<Item = TaskUpdate>,
     rules: FoldRules,
 ) -> Result<(Applied, TakeBack)> {
-    let mut writes: SmallVec<[TaskWrite; 4]> = SmallVec::new();
-    for TaskUpdate { node, update } in updates {
-        writes.extend(update.into_iter().map(|write| TaskWrite { node: node.clone(), write }));
+    let (nodes, updates): (SmallVec<[Arc<str>; 1]>, SmallVec<[Update; 1]>) =
+        updates.into_iter().map(|TaskUpdate { node, update }| (node, update)).unzip();
+    let mut writes: SmallVec<[TaskWrite<'_>; 4]> = SmallVec::new();
+    for (node, update) in nodes.iter().zip(updates) {
+        writes.extend(update.into_iter().map(|write| TaskWrite { node, write }));
     }
     if writes.is_empty() {
         return Ok(Default::default());
@@ -85,7 +87,10 @@ pub(crate) fn apply_with_undo(
     conflict::settle(schema, &mut writes)?;
     let risky = risky_fields(schema, &writes, rules);
     // Fields are independent, so what can fail goes first: then there is little to take back.
-    writes.sort_by_key(|write| (!risky.contains(write.write.field), write.write.field));
+    let place = |write: &TaskWrite<'_>| (!risky.contains(write.write.field), write.write.field);
+    if !writes.is_sorted_by_key(place) {
+        writes.sort_by_key(place);
+    }
     if Arc::get_mut(state).is_none() {
         *state = schema.ops.copy(&**state);
     }
@@ -104,7 +109,7 @@ pub(crate) fn apply_with_undo(
 }
 
 /// The fields one of whose writes may be refused: by the reducer, by `set_once`, or because it must be read first.
-fn risky_fields(schema: &Schema, writes: &[TaskWrite], rules: FoldRules) -> FieldSet {
+fn risky_fields(schema: &Schema, writes: &[TaskWrite<'_>], rules: FoldRules) -> FieldSet {
     let is_risky = |write: &Write| {
         let field = schema.field(write.field);
         field.fallible || (rules.strict_set_once && field.flags.set_once) || !field.ops.fits(write.how, &write.value)
@@ -130,8 +135,8 @@ impl TakeBack {
     }
 }
 
-pub(crate) struct TaskWrite {
-    pub(crate) node: Arc<str>,
+pub(crate) struct TaskWrite<'a> {
+    pub(crate) node: &'a Arc<str>,
     pub(crate) write: Write,
 }
 
@@ -144,30 +149,39 @@ struct Fold<'a> {
 }
 
 impl Fold<'_> {
-    fn one(&mut self, state: &mut AnyState, TaskWrite { node, write }: TaskWrite, undoable: bool) -> Result<()> {
+    fn one(&mut self, state: &mut AnyState, TaskWrite { node, write }: TaskWrite<'_>, undoable: bool) -> Result<()> {
         let (id, field) = (write.field, self.schema.field(write.field));
         if field.flags.set_once && self.written.contains(id) {
-            return self.set_again(state, &node, &write);
+            return self.set_again(state, node, &write);
         }
-        if undoable || field.has_checks() || field.checked {
-            self.back.undo.push(way_back(field, state, write.how));
-        }
-        // Kept for a refusal only. Edits of messages name the message themselves, and are better moved than copied.
-        let is_shown = field.fallible && field.reducer.as_deref() != Some("add_messages");
+        let undoable = undoable || field.has_checks() || field.checked;
+        // Kept for a refusal only. Sums and edits of messages name their values themselves, and are better moved.
+        let is_named = match field.reducer.as_deref() {
+            Some("add") => matches!(write.value, Datum::Live(_)),
+            reducer => reducer == Some("add_messages"),
+        };
+        let is_shown = field.fallible && !is_named;
         let shown = is_shown.then(|| write.value.clone());
+        let back = &mut self.back.undo;
         let folding = AssertUnwindSafe(|| match write.how {
+            How::Reduce if undoable => field.ops.reduce_with_undo(state, write.value, back),
             How::Reduce => field.ops.reduce(state, write.value),
-            How::Overwrite => field.ops.overwrite(state, write.value),
+            How::Overwrite => {
+                if undoable {
+                    back.push(old_value(field, state));
+                }
+                field.ops.overwrite(state, write.value)
+            }
         });
         // A reducer is a user's code: its panic fails the superstep, never the program.
         let folded = catch_unwind(folding)
             .unwrap_or_else(|panic| Err(Fault::new(format!("the reducer panicked: {}", panic_text(&*panic)))));
         let change = match folded {
             Ok(change) => change,
-            Err(fault) => return Err(self.refusal(id, &node, with_values(field, state, shown.as_ref(), fault))),
+            Err(fault) => return Err(self.refusal(id, node, with_values(field, state, shown.as_ref(), fault))),
         };
-        field.check(state).map_err(|fault| self.refusal(id, &node, fault))?;
-        self.check_type(state, id, &node)?;
+        field.check(state).map_err(|fault| self.refusal(id, node, fault))?;
+        self.check_type(state, id, node)?;
         // Nothing is no value: what is set once may still be set.
         let is_write = !field.flags.set_once || !field.ops.is_absent(state);
         if is_write && self.written.insert(id) {
@@ -229,16 +243,10 @@ impl Fold<'_> {
     }
 }
 
-/// What takes the next write to a field back.
-fn way_back(field: &Field, state: &AnyState, how: How) -> Undo {
-    match how {
-        How::Reduce => field.ops.save(state),
-        // A reducer knows a short way back from its own folds only.
-        How::Overwrite => {
-            let (ops, before) = (field.ops.clone(), field.ops.part(state, &Change::Set));
-            Box::new(move |state| ops.restore(state, &Change::Set, before).expect("a value fits the field it is from"))
-        }
-    }
+/// Puts the value a field has now back. A reducer knows a shorter way, from its own folds only.
+fn old_value(field: &Field, state: &AnyState) -> Undo {
+    let (ops, before) = (field.ops.clone(), field.ops.part(state, &Change::Set));
+    Box::new(move |state| ops.restore(state, &Change::Set, before).expect("a value fits the field it is from"))
 }
 
 /// Says which values a reducer refused, as a custom one need not.

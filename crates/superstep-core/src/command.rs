@@ -42,7 +42,7 @@ pub enum Hop {
     /// A node, or the end of this branch.
     To(Endpoint),
     /// A task with its own input.
-    Send(Send),
+    Send(Box<Send>),
 }
 
 /// Where a run goes on: the result of a route.
@@ -84,7 +84,7 @@ impl Go {
     /// One task for each item.
     #[must_use]
     pub fn sends(sends: impl IntoIterator<Item = Send>) -> Self {
-        Self(sends.into_iter().map(Hop::Send).collect())
+        Self(sends.into_iter().map(|send| Hop::Send(Box::new(send))).collect())
     }
 
     /// Also on to this node.
@@ -97,7 +97,7 @@ impl Go {
     /// Also this task.
     #[must_use]
     pub fn and_send(mut self, send: Send) -> Self {
-        self.0.push(Hop::Send(send));
+        self.0.push(Hop::Send(Box::new(send)));
         self
     }
 

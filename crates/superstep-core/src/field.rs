@@ -43,8 +43,11 @@ pub trait FieldOps: Send + Sync {
     /// Whether a value is of the Rust type that is folded or put here, so that it need not be read first.
     fn fits(&self, how: How, value: &Datum) -> bool;
 
-    /// What takes the next [`FieldOps::reduce`] of this field back.
-    fn save(&self, state: &AnyState) -> Undo;
+    /// As [`FieldOps::reduce`], with what takes it back put at the end of `back` before anything is changed.
+    ///
+    /// # Errors
+    /// As [`FieldOps::reduce`].
+    fn reduce_with_undo(&self, state: &mut AnyState, input: Datum, back: &mut Vec<Undo>) -> Result<Change, Fault>;
 
     /// The piece of the field that a change speaks of, read after the fold.
     fn part(&self, state: &AnyState, change: &Change) -> Datum;

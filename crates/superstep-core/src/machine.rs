@@ -4,7 +4,7 @@
 //! [`Machine::step`] until it says stop, and reports back with [`Machine::finished`] and
 //! [`Machine::saved`]. Folding is in `apply`, succession in `advance`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -41,7 +41,7 @@ pub use event::Event;
 pub use limits::{Breakpoints, OnLimit};
 pub use resume::{Answers, Resume, already_answered};
 pub use store::read_state;
-pub use task::{HANDLER_ORDINALS, Task, TaskEnd, TaskKey};
+pub use task::{HANDLER_ORDINALS, Task, TaskEnd, TaskKey, ids_at, question_id};
 pub use update::{AsNode, StateUpdate};
 pub use view::without;
 
@@ -148,7 +148,7 @@ enum Phase {
 enum Status {
     Ready,
     Running,
-    Done { resolved: Box<Resolved>, kept: bool },
+    Done { resolved: Resolved, kept: bool },
     Skipped { kept: bool },
     Asked(Vec<Question>),
     Paused(Vec<Arc<str>>),
@@ -159,7 +159,7 @@ enum Status {
 struct Slot {
     due: Due,
     status: Status,
-    records: Arc<BTreeMap<String, Datum>>,
+    records: Option<Arc<BTreeMap<String, Datum>>>,
 }
 
 /// A task's output held against schema and drawing.
@@ -179,6 +179,10 @@ pub struct Machine {
     written: FieldSet,
     position: Position,
     slots: SmallVec<[Slot; 1]>,
+    /// Slots that were not handed out yet.
+    has_ready: bool,
+    /// No slot before this one is ready or running.
+    first_open: usize,
     folded: Option<Applied>,
     phase: Phase,
     head: Option<CheckpointId>,
@@ -186,11 +190,11 @@ pub struct Machine {
     durable: Option<CheckpointId>,
     saving: Option<CheckpointId>,
     /// What is to be saved, each with the events that may be told after it.
-    outbox: Vec<(Commit, Vec<Event>)>,
+    outbox: VecDeque<(Box<Commit>, Vec<Event>)>,
     events: Vec<Event>,
     unsaved_events: Vec<Event>,
     saving_events: Vec<Event>,
-    answers: Arc<Answers>,
+    answers: Option<Arc<Answers>>,
     supersteps: u64,
     recent: Vec<NodeId>,
     warnings: Vec<String>,
@@ -223,11 +227,13 @@ impl Machine {
             match &mut self.phase {
                 Phase::Plan => self.plan(),
                 Phase::Running => {
-                    let ready = self.start_ready();
-                    if !ready.is_empty() {
-                        return Step::Run(ready);
+                    if std::mem::take(&mut self.has_ready) {
+                        let ready = self.start_ready();
+                        if !ready.is_empty() {
+                            return Step::Run(ready);
+                        }
                     }
-                    if self.slots.iter().any(|slot| matches!(slot.status, Status::Running)) {
+                    if self.has_open() {
                         return Step::Wait;
                     }
                     self.settle();
@@ -242,10 +248,10 @@ impl Machine {
     }
 
     fn save(&mut self) -> Step {
-        let (commit, events) = self.outbox.remove(0);
+        let Some((commit, events)) = self.outbox.pop_front() else { return Step::Wait };
         self.saving_events = events;
         self.saving = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
-        Step::Save(Box::new(commit))
+        Step::Save(commit)
     }
 
     /// The last [`Step::Save`] is durable: what it speaks of may be told.
@@ -256,7 +262,7 @@ impl Machine {
 
     /// What is to be saved, in order, for a rim that runs nothing.
     pub fn take_commits(&mut self) -> Vec<Commit> {
-        std::mem::take(&mut self.outbox).into_iter().map(|(commit, _)| commit).collect()
+        std::mem::take(&mut self.outbox).into_iter().map(|(commit, _)| *commit).collect()
     }
 
     /// Events made since the last call, in order.
@@ -343,10 +349,19 @@ impl Machine {
         tasks
     }
 
+    /// Whether a task is ready or running. Looks at each slot once in a superstep: what has ended stays so.
+    fn has_open(&mut self) -> bool {
+        let is_open = |slot: &Slot| matches!(slot.status, Status::Ready | Status::Running);
+        while self.slots.get(self.first_open).is_some_and(|slot| !is_open(slot)) {
+            self.first_open += 1;
+        }
+        self.first_open < self.slots.len()
+    }
+
     fn task(&mut self, index: usize) -> Task {
         let slot = &self.slots[index];
         if self.config.observe {
-            let id = self.key(&slot.due).id();
+            let id = self.task_id(&slot.due);
             let node = self.graph.node(slot.due.node).name.clone();
             self.events.push(Event::TaskStarted { task: id, node, step: self.position.step + 1 });
         }
@@ -354,8 +369,7 @@ impl Machine {
             index,
             node: slot.due.node,
             view: self.view_of(slot.due.node),
-            payload: slot.due.send.as_ref().map(|send| send.payload.clone()),
-            timeout: slot.due.send.as_ref().and_then(|send| send.timeout),
+            send: slot.due.send.clone(),
             key: self.key(&slot.due),
             step: self.position.step + 1,
             remaining: self.remaining(),
@@ -368,17 +382,15 @@ impl Machine {
     fn key(&self, due: &Due) -> TaskKey {
         // Without a checkpoint the task around names it: a graph inside that is not saved is asked again as itself.
         let unsaved = || self.config.outer_task.map_or(self.config.run.bits(), TaskId::bits);
-        let (origin, step) = match due.since {
+        let (origin, step) = match &due.since {
             Some(since) => (since.checkpoint.bits(), since.step),
             None => (self.head.map_or_else(unsaved, CheckpointId::bits), self.position.step),
         };
-        TaskKey {
-            origin,
-            namespace: self.config.namespace.clone(),
-            step,
-            node: self.graph.node(due.node).name.clone(),
-            fan_out: due.fan_out(),
-        }
+        TaskKey { origin, step, fan_out: due.fan_out() }
+    }
+
+    fn task_id(&self, due: &Due) -> TaskId {
+        self.key(due).id(&self.config.namespace, &self.graph.node(due.node).name)
     }
 
     fn stop(&mut self) -> Step {

@@ -209,6 +209,32 @@ impl RecordField {
             _ => value.to_json().map(Slot::Json),
         }
     }
+
+    /// What takes the next fold of this field back.
+    fn way_back(&self, state: &AnyState) -> Undo {
+        let index = self.index;
+        let slot_of = move |state: &mut AnyState, value: Slot| {
+            state.downcast_mut::<Record>().expect("a dynamic schema is only used on records").slots[index] = value;
+        };
+        match self.slot(state) {
+            // A long list is not copied to be able to take an append back.
+            Slot::Json(Value::Array(items))
+                if matches!(self.rule, Rule::Named(JsonReducer::Add | JsonReducer::Capped(_))) =>
+            {
+                let length = items.len();
+                Box::new(move |state| {
+                    let record = state.downcast_mut::<Record>().expect("a dynamic schema is only used on records");
+                    if let Slot::Json(Value::Array(items)) = &mut record.slots[index] {
+                        items.truncate(length);
+                    }
+                })
+            }
+            slot => {
+                let slot = slot.clone();
+                Box::new(move |state| slot_of(state, slot))
+            }
+        }
+    }
 }
 
 impl FieldOps for RecordField {
@@ -238,29 +264,9 @@ impl FieldOps for RecordField {
         }
     }
 
-    fn save(&self, state: &AnyState) -> Undo {
-        let index = self.index;
-        let slot_of = move |state: &mut AnyState, value: Slot| {
-            state.downcast_mut::<Record>().expect("a dynamic schema is only used on records").slots[index] = value;
-        };
-        match self.slot(state) {
-            // A long list is not copied to be able to take an append back.
-            Slot::Json(Value::Array(items))
-                if matches!(self.rule, Rule::Named(JsonReducer::Add | JsonReducer::Capped(_))) =>
-            {
-                let length = items.len();
-                Box::new(move |state| {
-                    let record = state.downcast_mut::<Record>().expect("a dynamic schema is only used on records");
-                    if let Slot::Json(Value::Array(items)) = &mut record.slots[index] {
-                        items.truncate(length);
-                    }
-                })
-            }
-            slot => {
-                let slot = slot.clone();
-                Box::new(move |state| slot_of(state, slot))
-            }
-        }
+    fn reduce_with_undo(&self, state: &mut AnyState, input: Datum, back: &mut Vec<Undo>) -> Result<Change, Fault> {
+        back.push(self.way_back(state));
+        self.reduce(state, input)
     }
 
     fn part(&self, state: &AnyState, change: &Change) -> Datum {

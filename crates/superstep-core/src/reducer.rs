@@ -97,6 +97,16 @@ pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
         Saved::Value(value.clone())
     }
 
+    /// As [`Reducer::reduce`], with what takes it back put into `back` before anything is changed. Worth writing where
+    /// the old value can be moved there instead of copied.
+    ///
+    /// # Errors
+    /// As [`Reducer::reduce`].
+    fn reduce_with_undo(current: &mut T, input: Self::Input, back: &mut Option<Saved<T>>) -> Result<Change, Fault> {
+        *back = Some(Self::save(current));
+        Self::reduce(current, input)
+    }
+
     /// Reads an update from JSON.
     ///
     /// # Errors
@@ -134,6 +144,11 @@ impl<T: FieldValue> Reducer<T> for Replace {
 
     fn reduce(current: &mut T, input: T) -> Result<Change, Fault> {
         *current = input;
+        Ok(Change::Set)
+    }
+
+    fn reduce_with_undo(current: &mut T, input: T, back: &mut Option<Saved<T>>) -> Result<Change, Fault> {
+        *back = Some(Saved::Value(std::mem::replace(current, input)));
         Ok(Change::Set)
     }
 }

@@ -20,7 +20,7 @@ use superstep_core::port::{Clock, Commit, Lease, SharedCheckpointer};
 
 use crate::control::Control;
 use crate::output::NodeError;
-use crate::program::Program;
+use crate::program::{NodeEntry, Program};
 use crate::store::SharedStore;
 use crate::stream::Sink;
 
@@ -71,13 +71,13 @@ pub struct Cx(pub(crate) Arc<TaskCx>);
 pub(crate) struct TaskCx {
     pub(crate) shared: Arc<Shared>,
     pub(crate) task: Task,
-    pub(crate) attempt: u32,
-    pub(crate) first_attempt: i64,
-    pub(crate) cell: Arc<TaskCell>,
+    attempt: AtomicU32,
+    first_attempt: i64,
+    pub(crate) cell: TaskCell,
     pub(crate) failure: Option<Failure>,
 }
 
-/// What outlives one attempt of a task.
+/// What a task asks, records and calls.
 #[derive(Default)]
 pub(crate) struct TaskCell {
     asked: Mutex<Vec<Question>>,
@@ -133,6 +133,30 @@ pub struct Failure {
 }
 
 impl Cx {
+    /// A task that is about to run; `first_attempt` is when, where somebody may ask.
+    pub(crate) fn new(shared: &Arc<Shared>, task: Task, first_attempt: i64) -> Self {
+        let (shared, cell) = (shared.clone(), TaskCell::default());
+        Self(Arc::new(TaskCx { shared, task, attempt: AtomicU32::new(1), first_attempt, cell, failure: None }))
+    }
+
+    /// The same task as its error handler sees it.
+    pub(crate) fn for_handler(&self, failure: Failure) -> Self {
+        let (shared, task, cell) = (self.0.shared.clone(), self.0.task.clone(), self.0.cell.for_handler());
+        let (attempt, failure) = (AtomicU32::new(1), Some(failure));
+        Self(Arc::new(TaskCx { shared, task, attempt, first_attempt: 0, cell, failure }))
+    }
+
+    /// Begins the next attempt.
+    pub(crate) fn try_again(&self) {
+        self.0.attempt.fetch_add(1, Ordering::Relaxed);
+        self.0.cell.restart();
+    }
+
+    /// What the program says about the node.
+    pub(crate) fn entry(&self) -> &NodeEntry {
+        &self.0.shared.program.nodes[self.0.task.node.index()]
+    }
+
     /// The thread, where there is one.
     #[must_use]
     pub fn thread(&self) -> Option<&ThreadId> {
@@ -184,7 +208,7 @@ impl Cx {
     /// Which attempt this is, from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
-        self.0.attempt
+        self.0.attempt.load(Ordering::Relaxed)
     }
 
     /// When the first attempt began, in microseconds since 1970. Noted for nodes with a retry policy; now for others.
@@ -205,7 +229,7 @@ impl Cx {
 
     /// Names this task in its thread.
     pub(crate) fn task_id(&self) -> TaskId {
-        self.0.task.key.id()
+        self.0.task.key.id(&self.0.shared.namespace, self.node())
     }
 
     /// Now, in microseconds since 1970, from the run's clock.
@@ -283,7 +307,7 @@ impl Cx {
     }
 
     pub(crate) fn heartbeat_if_watched(&self) {
-        let timeout = &self.0.shared.program.nodes[self.0.task.node.index()].timeout;
+        let timeout = &self.entry().timeout;
         let counts = timeout.as_ref().is_some_and(|timeout| !timeout.heartbeat_only);
         if counts && self.0.cell.alive.load(Ordering::Relaxed) != 0 {
             self.0.cell.alive.store(self.now(), Ordering::Relaxed);
@@ -297,8 +321,13 @@ impl Cx {
         &self.0.task.view
     }
 
-    pub(crate) fn answers(&self) -> &Arc<Answers> {
-        &self.0.task.answers
+    pub(crate) fn answers(&self) -> Option<&Arc<Answers>> {
+        self.0.task.answers.as_ref()
+    }
+
+    /// A result that an earlier execution of the task recorded.
+    pub(crate) fn recorded(&self, key: &str) -> Option<&Datum> {
+        self.0.task.records.as_ref()?.get(key)
     }
 
     /// Makes one thing known of this task durable.

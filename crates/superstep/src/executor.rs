@@ -24,7 +24,7 @@ use superstep_core::port::BoxFuture;
 use tokio::task::{AbortHandle, Id, JoinSet};
 
 use crate::cache::CallKey;
-use crate::context::{Cx, Failure, Shared, TaskCell, TaskCx};
+use crate::context::{Cx, Failure, Shared};
 use crate::handler::Action;
 use crate::output::{NodeError, Stopped};
 use crate::program::NodeEntry;
@@ -61,8 +61,8 @@ impl Tasks {
     fn fill(&mut self, shared: &Arc<Shared>) {
         while self.indices.len() < self.limit {
             let Some(task) = self.waiting.pop_front() else { return };
-            let (index, shared) = (task.index, shared.clone());
-            let handle = self.set.spawn(async move { run_task(&shared, task).await });
+            let index = task.index;
+            let handle = self.set.spawn(run_task(task_cx(shared, task)));
             self.indices.insert(handle.id(), (index, handle));
         }
     }
@@ -132,26 +132,37 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
         .help("return an error instead of panicking; the other tasks were not harmed")
 }
 
+/// The task as its node will see it.
+pub(crate) fn task_cx(shared: &Arc<Shared>, task: Task) -> Cx {
+    let entry = &shared.program.nodes[task.node.index()];
+    let first_attempt = if entry.retry.is_empty() { 0 } else { shared.clock.now() };
+    Cx::new(shared, task, first_attempt)
+}
+
 /// Runs one task to its end: cache, attempts, handler.
-pub(crate) async fn run_task(shared: &Arc<Shared>, task: Task) -> TaskEnd {
-    let program = shared.program.clone();
-    let entry = &program.nodes[task.node.index()];
+pub(crate) async fn run_task(cx: Cx) -> TaskEnd {
+    let entry = cx.entry();
+    if entry.is_plain() && cx.0.task.timeout().is_none() {
+        return ended(guarded(&entry.action, &cx).await);
+    }
     let _permit = match &entry.concurrency {
         Some(limit) => limit.clone().acquire_owned().await.ok(),
         None => None,
     };
-    let cache_key = match cache_key(shared, entry, &task) {
+    let (shared, task) = (&cx.0.shared, &cx.0.task);
+    let cache_key = match cache_key(shared, entry, task) {
         Ok(key) => key,
         Err(error) => return TaskEnd::Failed(error),
     };
-    if let (Some(key), Some(cache)) = (&cache_key, &program.settings.cache)
+    let cache = &shared.program.settings.cache;
+    if let (Some(key), Some(cache)) = (&cache_key, cache)
         && let Some(output) = cache.get(key, shared.clock.now())
     {
         return TaskEnd::Cached(output);
     }
-    let (end, by) = attempts(shared, entry, task).await;
+    let (end, by) = attempts(&cx, entry).await;
     // What a handler gave stands for a failure, and failures are not kept.
-    if let (TaskEnd::Done(output), By::Node, Some(key), Some(cache)) = (&end, by, cache_key, &program.settings.cache) {
+    if let (TaskEnd::Done(output), By::Node, Some(key), Some(cache)) = (&end, by, cache_key, cache) {
         let ttl = entry.cache.as_ref().and_then(|policy| policy.ttl);
         cache.put(key, output.clone(), ttl, shared.clock.now());
     }
@@ -161,7 +172,7 @@ pub(crate) async fn run_task(shared: &Arc<Shared>, task: Task) -> TaskEnd {
 fn cache_key(shared: &Shared, entry: &NodeEntry, task: &Task) -> RunResult<Option<CallKey>> {
     let (Some(policy), Some(_)) = (&entry.cache, &shared.program.settings.cache) else { return Ok(None) };
     let topology = &shared.program.topology;
-    let key = || (policy.key)(&topology.schema, &*task.view, task.payload.as_ref());
+    let key = || (policy.key)(&topology.schema, &*task.view, task.payload());
     let key = catch_unwind(AssertUnwindSafe(key)).map_err(|panic| panicked(&*panic))?;
     Ok(key.map(|key| (topology.name.clone(), topology.node(task.node).name.clone(), key)))
 }
@@ -172,43 +183,31 @@ enum By {
     Handler,
 }
 
-async fn attempts(shared: &Arc<Shared>, entry: &NodeEntry, task: Task) -> (TaskEnd, By) {
-    if let (Some(handler), Some(failure)) = (&entry.on_error, task.records.get(FAILURE)) {
+async fn attempts(cx: &Cx, entry: &NodeEntry) -> (TaskEnd, By) {
+    if let (Some(handler), Some(failure)) = (&entry.on_error, cx.recorded(FAILURE)) {
         let error =
             failure.clone().take::<StoredError>().map_or_else(|fault| Error::internal(fault.to_string()), restored);
-        return (handle(shared, handler, task, &TaskCell::default(), error).await, By::Handler);
+        return (handle(cx, handler, error).await, By::Handler);
     }
-    let cell = Arc::new(TaskCell::default());
-    if entry.retry.is_empty() && entry.on_error.is_none() {
-        // A node that is tried once is given the task itself, not a copy.
-        let cx = task_cx(shared, task, Try { number: 1, first: 0 }, &cell, None);
-        let end = match attempt_once(entry, &entry.action, &cx).await {
-            Attempt::Ended(end) => end,
-            Attempt::Failed(error) => TaskEnd::Failed(error.into_error()),
-        };
-        return (end, By::Node);
-    }
-    let first_attempt = if entry.retry.is_empty() { 0 } else { shared.clock.now() };
-    for attempt in 1.. {
-        let cx = task_cx(shared, task.clone(), Try { number: attempt, first: first_attempt }, &cell, None);
-        let error = match attempt_once(entry, &entry.action, &cx).await {
+    let shared = &cx.0.shared;
+    loop {
+        let error = match attempt_once(entry, &entry.action, cx).await {
             Attempt::Ended(end) => return (end, By::Node),
             Attempt::Failed(error) => error,
         };
+        let attempt = cx.attempt();
         let retry = match catch_unwind(AssertUnwindSafe(|| matching(&entry.retry, &error))) {
             Ok(retry) => retry.filter(|retry| attempt < retry.max_attempts),
             Err(panic) => return (TaskEnd::Failed(panicked(&*panic)), By::Node),
         };
-        let Some(retry) = retry else { return (give_up(shared, entry, task, &cell, error).await, By::Handler) };
+        let Some(retry) = retry else { return (give_up(cx, entry, error).await, By::Handler) };
         let wait = error.retry_after.unwrap_or_else(|| retry.wait(attempt, share(shared.world.fresh())));
         if let Some(sink) = &shared.sink {
-            sink.retry(&cx, attempt, wait, &error).await;
+            sink.retry(cx, attempt, wait, &error).await;
         }
-        drop(cx);
         shared.clock.sleep(wait).await;
-        cell.restart();
+        cx.try_again();
     }
-    (TaskEnd::Cancelled, By::Node)
 }
 
 /// A share in 0..1 out of a fresh id. Ids of one process differ in few bits: they are mixed first.
@@ -217,26 +216,22 @@ fn share(id: u128) -> f64 {
     (mixed >> 48) as f64 / 65_536.0
 }
 
-/// Which attempt of a task, and when the first one began.
-#[derive(Clone, Copy)]
-struct Try {
-    number: u32,
-    first: i64,
-}
-
-fn task_cx(shared: &Arc<Shared>, task: Task, attempt: Try, cell: &Arc<TaskCell>, failure: Option<Failure>) -> Cx {
-    let (shared, cell) = (shared.clone(), cell.clone());
-    Cx(Arc::new(TaskCx { shared, task, attempt: attempt.number, first_attempt: attempt.first, cell, failure }))
-}
-
 enum Attempt {
     Ended(TaskEnd),
     Failed(NodeError),
 }
 
+/// How a task ended that is tried once.
+fn ended(attempt: Attempt) -> TaskEnd {
+    match attempt {
+        Attempt::Ended(end) => end,
+        Attempt::Failed(error) => TaskEnd::Failed(error.into_error()),
+    }
+}
+
 /// One attempt, with its timeouts.
 async fn attempt_once(entry: &NodeEntry, action: &Arc<dyn Action>, cx: &Cx) -> Attempt {
-    let timeout = cx.0.task.timeout.or_else(|| entry.timeout.as_ref().and_then(|timeout| timeout.run));
+    let timeout = cx.0.task.timeout().or_else(|| entry.timeout.as_ref().and_then(|timeout| timeout.run));
     let idle = entry.timeout.as_ref().and_then(|timeout| timeout.idle);
     if timeout.is_none() && idle.is_none() {
         return guarded(action, cx).await;
@@ -301,35 +296,23 @@ async fn guarded(action: &Arc<dyn Action>, cx: &Cx) -> Attempt {
 }
 
 /// The node has failed for good: its handler takes over, where it has one.
-async fn give_up(
-    shared: &Arc<Shared>,
-    entry: &NodeEntry,
-    task: Task,
-    cell: &Arc<TaskCell>,
-    error: NodeError,
-) -> TaskEnd {
+async fn give_up(cx: &Cx, entry: &NodeEntry, error: NodeError) -> TaskEnd {
     let error = error.into_error();
     let Some(handler) = &entry.on_error else { return TaskEnd::Failed(error) };
-    let node = shared.program.topology.node(task.node).name.clone();
-    let error = error.at_node(&*node);
+    let error = error.at_node(cx.node());
     // Kept before the handler starts: after a crash the handler runs again, not the node.
-    let cx = task_cx(shared, task.clone(), Try { number: 1, first: 0 }, cell, None);
     let value = Datum::live(StoredError::from(&error));
     if let Err(error) = cx.record(Entry::Once { key: FAILURE.to_owned(), value }).await {
         return TaskEnd::Failed(error);
     }
-    drop(cx);
-    handle(shared, handler, task, cell, error).await
+    handle(cx, handler, error).await
 }
 
-async fn handle(shared: &Arc<Shared>, handler: &Arc<dyn Action>, task: Task, cell: &TaskCell, error: Error) -> TaskEnd {
-    let node = shared.program.topology.node(task.node).name.clone();
-    let cell = Arc::new(cell.for_handler());
-    let cx = task_cx(shared, task, Try { number: 1, first: 0 }, &cell, Some(Failure { node, error }));
+async fn handle(cx: &Cx, handler: &Arc<dyn Action>, error: Error) -> TaskEnd {
+    let cx = cx.for_handler(Failure { node: cx.node().into(), error });
     match guarded(handler, &cx).await {
-        Attempt::Ended(TaskEnd::Done(output)) => TaskEnd::Done(handled(shared, output)),
-        Attempt::Ended(end) => end,
-        Attempt::Failed(error) => TaskEnd::Failed(error.into_error()),
+        Attempt::Ended(TaskEnd::Done(output)) => TaskEnd::Done(handled(&cx.0.shared, output)),
+        attempt => ended(attempt),
     }
 }
 

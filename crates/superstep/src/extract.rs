@@ -123,7 +123,7 @@ impl<T> Deref for Sent<T> {
 
 impl<S, C, T: DeserializeOwned + Clone + Any + Send + Sync> FromTask<S, C> for Sent<T> {
     fn from_task(cx: &Cx) -> Result<Self, NodeError> {
-        let Some(payload) = cx.0.task.payload.clone() else {
+        let Some(payload) = cx.0.task.payload().cloned() else {
             let text = "it takes the payload of a `Send`, and was reached by an edge";
             return Err(Error::new(Code::InvalidRoute, text).help("send to it: `Send::new(node, payload)`").into());
         };
@@ -142,7 +142,7 @@ where
     Sent<T>: FromTask<S, C>,
 {
     fn from_task(cx: &Cx) -> Result<Self, NodeError> {
-        if cx.0.task.payload.is_none() { Ok(None) } else { Sent::<T>::from_task(cx).map(Some) }
+        if cx.0.task.payload().is_none() { Ok(None) } else { Sent::<T>::from_task(cx).map(Some) }
     }
 }
 

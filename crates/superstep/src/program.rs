@@ -33,6 +33,14 @@ pub(crate) struct NodeEntry {
     pub(crate) concurrency: Option<Arc<Semaphore>>,
 }
 
+impl NodeEntry {
+    /// Whether nothing but the node decides how a task of it ends.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_bounded = self.timeout.is_some() || self.concurrency.is_some();
+        !is_bounded && self.retry.is_empty() && self.cache.is_none() && self.on_error.is_none()
+    }
+}
+
 /// What a graph says for all its runs.
 #[derive(Clone)]
 pub(crate) struct Settings {

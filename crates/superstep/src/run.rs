@@ -16,7 +16,7 @@ use superstep_core::port::{BoxFuture, Clock, Commit};
 
 use crate::context::{Shared, over_budget};
 use crate::control::Control;
-use crate::executor::{Tasks, run_task};
+use crate::executor::{Tasks, run_task, task_cx};
 
 /// Runs a machine to its end.
 pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result<Outcome> {
@@ -40,8 +40,11 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result
                 let index = task.index;
                 check_budget(machine, shared)?;
                 let begun = superstep_begun(shared);
-                let work = pin!(run_task(shared, task));
-                let end = in_time(shared, begun, work).await.map_err(|error| machine.failure(error))?;
+                let mut work = pin!(run_task(task_cx(shared, task)));
+                let end = match shared.limits.step_timeout {
+                    None => work.await,
+                    Some(_) => in_time(shared, begun, work.as_mut()).await.map_err(|error| machine.failure(error))?,
+                };
                 machine.finished(index, end)?;
                 sign_of_life(shared);
             }

@@ -16,7 +16,7 @@ use superstep_core::error::{Code, Error, Result};
 use superstep_core::field::{AnyState, Field, FieldOps};
 use superstep_core::graph::{Compat, NodeOptions};
 use superstep_core::id::{FieldId, TaskId};
-use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome, read_state};
+use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome, ids_at, read_state};
 use superstep_core::port::{At, BoxFuture, HistoryQuery, Loaded};
 use superstep_core::state::{Draft, State};
 use superstep_core::update::{How, Update, Write};
@@ -61,7 +61,7 @@ impl Action for InnerGraph {
 
 /// The fields the graph inside shares with the one around it, or the payload of a send.
 fn shared_input(program: &Program, cx: &Cx) -> Result<Draft> {
-    if let Some(payload) = &cx.0.task.payload {
+    if let Some(payload) = cx.0.task.payload() {
         let value = payload.to_json().map_err(|fault| Error::new(Code::InputInvalid, fault.message))?;
         return match value {
             Value::Object(map) => Ok(Draft::Json(map)),
@@ -120,7 +120,7 @@ impl Inside {
         let is_mine = |loaded: &Loaded| loaded.checkpoint.outer_task == Some(task);
         let resumes = loaded.as_ref().is_some_and(is_mine);
         let mut machine = Machine::new(program.topology.clone(), config(&shared, cx), loaded)?;
-        machine.give_answers(cx.answers());
+        machine.give_answers(cx.answers().cloned());
         let mut baseline = None;
         if resumes {
             baseline = first_state(&shared).await?;
@@ -329,7 +329,7 @@ async fn on_this_line(shared: &Shared, cx: &Cx, newest: Loaded) -> Result<Option
         let Some(outer) = saver.load(thread, cx.namespace(), At::Id(id)).await? else { break };
         // What ran at a checkpoint that was forked or changed belongs to the line it was left on.
         let is_left = matches!(made_by, Source::Fork | Source::Update);
-        let tasks: Vec<TaskId> = cx.0.task.key.ids_at(&outer.checkpoint).filter(|_| !is_left).collect();
+        let tasks: Vec<TaskId> = ids_at(cx.namespace(), cx.node(), &outer.checkpoint).filter(|_| !is_left).collect();
         // As a rule the last visit is a few supersteps back: then nothing more has to be read.
         if newest.checkpoint.outer_task.is_some_and(|task| tasks.contains(&task)) {
             return Ok(Some(newest));

@@ -45,7 +45,7 @@ fn goto(topology: &Topology, names: &[&str]) -> Leads {
 
 fn send(topology: &Topology, name: &str, payload: usize) -> Due {
     let input = SendInput { index: 0, payload: json!(payload).into(), timeout: None };
-    Due { send: Some(Box::new(input)), ..Due::new(topology.find(name).unwrap(), WhyKind::Send, None) }
+    Due { send: Some(Arc::new(input)), ..Due::new(topology.find(name).unwrap(), WhyKind::Send, None) }
 }
 
 /// The due tasks as names, a send with its payload.
@@ -59,13 +59,13 @@ fn due(topology: &Topology, position: &Position) -> String {
 
 fn start(topology: &Topology) -> Position {
     let mut position = Position::default();
-    advance(topology, &mut position, [(None, &follow_edges())].into_iter());
+    advance(topology, &mut position, [(None, follow_edges())].into_iter());
     position
 }
 
 /// Finishes these tasks and gives what is due then.
 fn finish(topology: &Topology, position: &mut Position, tasks: &[(&str, Leads)]) -> String {
-    let finished = tasks.iter().map(|(name, leads)| (topology.find(name), leads));
+    let finished = tasks.iter().map(|(name, leads)| (topology.find(name), leads.clone()));
     advance(topology, position, finished);
     due(topology, position)
 }
@@ -76,9 +76,8 @@ fn walk(topology: &Topology, most: usize) -> Vec<String> {
     let mut steps = Vec::new();
     while !position.due.is_empty() && steps.len() < most {
         steps.push(due(topology, &position));
-        let leads = follow_edges();
         let ran: Vec<Option<NodeId>> = position.due.iter().map(|task| Some(task.node)).collect();
-        advance(topology, &mut position, ran.into_iter().map(|node| (node, &leads)));
+        advance(topology, &mut position, ran.into_iter().map(|node| (node, follow_edges())));
     }
     steps
 }

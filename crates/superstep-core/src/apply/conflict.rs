@@ -15,7 +15,7 @@ use crate::schema::Schema;
 use crate::update::How;
 
 /// Leaves at most one write to each field that keeps one value, and one `Overwrite` to any field.
-pub(super) fn settle(schema: &Schema, writes: &mut SmallVec<[TaskWrite; 4]>) -> Result<()> {
+pub(super) fn settle(schema: &Schema, writes: &mut SmallVec<[TaskWrite<'_>; 4]>) -> Result<()> {
     if writes.len() < 2 {
         return Ok(());
     }
@@ -33,13 +33,13 @@ pub(super) fn settle(schema: &Schema, writes: &mut SmallVec<[TaskWrite; 4]>) -> 
     Ok(())
 }
 
-fn settle_field(schema: &Schema, id: FieldId, writes: &mut SmallVec<[TaskWrite; 4]>) -> Result<()> {
+fn settle_field(schema: &Schema, id: FieldId, writes: &mut SmallVec<[TaskWrite<'_>; 4]>) -> Result<()> {
     if schema.extras == Some(id) {
         return settle_extras(schema, id, writes);
     }
     let field = schema.field(id);
-    let on_field = |write: &TaskWrite| write.write.field == id;
-    let overwrites = |write: &TaskWrite| on_field(write) && write.write.how == How::Overwrite;
+    let on_field = |write: &TaskWrite<'_>| write.write.field == id;
+    let overwrites = |write: &TaskWrite<'_>| on_field(write) && write.write.how == How::Overwrite;
     if writes.iter().filter(|write| overwrites(write)).count() > 1 {
         return Err(refuse(&field.name, &on(id, writes)));
     }
@@ -62,7 +62,7 @@ fn settle_field(schema: &Schema, id: FieldId, writes: &mut SmallVec<[TaskWrite; 
 }
 
 /// Undeclared fields share one slot, but two writers of one of them are in conflict all the same.
-fn settle_extras(schema: &Schema, id: FieldId, writes: &[TaskWrite]) -> Result<()> {
+fn settle_extras(schema: &Schema, id: FieldId, writes: &[TaskWrite<'_>]) -> Result<()> {
     let mut by_key: BTreeMap<String, Vec<(Arc<str>, Datum)>> = BTreeMap::new();
     for (node, value) in on(id, writes) {
         let Ok(Value::Object(values)) = value.to_json() else { continue };
@@ -76,7 +76,7 @@ fn settle_extras(schema: &Schema, id: FieldId, writes: &[TaskWrite]) -> Result<(
 }
 
 /// Who wrote what to a field, in order.
-fn on(id: FieldId, writes: &[TaskWrite]) -> Vec<(Arc<str>, Datum)> {
+fn on(id: FieldId, writes: &[TaskWrite<'_>]) -> Vec<(Arc<str>, Datum)> {
     let mine = writes.iter().filter(|write| write.write.field == id);
     mine.map(|write| (write.node.clone(), write.write.value.clone())).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -91,12 +92,18 @@ impl<S: 'static, T: FieldValue, R: Reducer<T>> FieldOps for TypedField<S, T, R> 
         }
     }
 
-    fn save(&self, state: &AnyState) -> Undo {
-        let access = self.access;
-        match R::save(access.of(state)) {
-            Saved::Value(value) => Box::new(move |state| *access.of_mut(state) = value),
-            Saved::Undo(undo) => Box::new(move |state| undo(access.of_mut(state))),
-        }
+    fn reduce_with_undo(&self, state: &mut AnyState, input: Datum, back: &mut Vec<Undo>) -> Result<Change, Fault> {
+        let (access, input) = (self.access, input.take()?);
+        let mut saved = None;
+        // A reducer is a user's code, and may panic: what takes it back must not be lost then.
+        let reduced = catch_unwind(AssertUnwindSafe(|| R::reduce_with_undo(access.of_mut(state), input, &mut saved)));
+        back.extend(saved.map(|saved| -> Undo {
+            match saved {
+                Saved::Value(value) => Box::new(move |state| *access.of_mut(state) = value),
+                Saved::Undo(undo) => Box::new(move |state| undo(access.of_mut(state))),
+            }
+        }));
+        reduced.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     fn part(&self, state: &AnyState, change: &Change) -> Datum {
@@ -186,9 +193,10 @@ impl<S: 'static, T: Clone + Send + Sync + 'static> FieldOps for UntrackedField<S
         value.get::<Opaque<T>>().is_some()
     }
 
-    fn save(&self, state: &AnyState) -> Undo {
+    fn reduce_with_undo(&self, state: &mut AnyState, input: Datum, back: &mut Vec<Undo>) -> Result<Change, Fault> {
         let (access, value) = (self.access, self.access.of(state).clone());
-        Box::new(move |state| *access.of_mut(state) = value)
+        back.push(Box::new(move |state| *access.of_mut(state) = value));
+        self.reduce(state, input)
     }
 
     fn part(&self, state: &AnyState, _change: &Change) -> Datum {

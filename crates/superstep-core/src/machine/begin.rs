@@ -1,6 +1,6 @@
 //! How a run begins: on a new thread or a saved one, with an input or with nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -13,7 +13,7 @@ use crate::checkpoint::{Entry, Pending, Question, Source};
 use crate::datum::Datum;
 use crate::error::{Code, Error, Problem, Result};
 use crate::graph::{Compat, Topology};
-use crate::id::FieldId;
+use crate::id::{FieldId, InterruptId};
 use crate::port::{Loaded, ThreadStatus};
 use crate::state::Draft;
 use crate::update::Update;
@@ -33,16 +33,18 @@ impl Machine {
             graph,
             config,
             slots: SmallVec::new(),
+            has_ready: false,
+            first_open: 0,
             folded: None,
             phase: Phase::Over,
             head: None,
             durable: None,
             saving: None,
-            outbox: Vec::new(),
+            outbox: VecDeque::new(),
             events: Vec::new(),
             unsaved_events: Vec::new(),
             saving_events: Vec::new(),
-            answers: Arc::default(),
+            answers: None,
             supersteps: 0,
             recent: Vec::new(),
             warnings: Vec::new(),
@@ -102,7 +104,7 @@ impl Machine {
         self.position.deferred.clear();
         self.position.step += 1;
         let start = self.start_leads()?;
-        advance(&self.graph, &mut self.position, [(None, &start)].into_iter());
+        advance(&self.graph, &mut self.position, [(None, start)].into_iter());
         self.save_checkpoint(Source::Input, changes);
         if self.graph.compat == Compat::LangGraph {
             // The reference runs its start as a superstep of its own, with a checkpoint.
@@ -220,10 +222,11 @@ impl Machine {
     /// When a stored result does not fit the graph: running the task again would repeat what it did.
     pub(super) fn fill_slots(&mut self) -> Result<()> {
         self.slots.clear();
+        (self.has_ready, self.first_open) = (true, 0);
         self.folded = None;
         for index in 0..self.position.due.len() {
             let due = self.position.due[index].clone();
-            let slot = Slot { due, status: Status::Ready, records: Arc::default() };
+            let slot = Slot { due, status: Status::Ready, records: None };
             self.slots.push(slot);
         }
         if self.pending.is_empty() { Ok(()) } else { self.restore_slots() }
@@ -232,7 +235,7 @@ impl Machine {
     fn restore_slots(&mut self) -> Result<()> {
         let pending = self.pending.clone();
         for index in 0..self.slots.len() {
-            let id = self.key(&self.slots[index].due).id();
+            let id = self.task_id(&self.slots[index].due);
             let mine: Vec<&Pending> = pending.iter().filter(|entry| entry.task == id).collect();
             if mine.is_empty() {
                 continue;
@@ -242,13 +245,11 @@ impl Machine {
             for entry in mine {
                 match &entry.entry {
                     Entry::Done(output) => {
-                        status = Status::Done { resolved: Box::new(self.read_output(output)?), kept: true };
+                        status = Status::Done { resolved: self.read_output(output)?, kept: true };
                     }
                     Entry::Skipped => status = Status::Skipped { kept: true },
                     Entry::Failed(_) | Entry::Refused(_) => {}
-                    Entry::Question(question) if !self.answers.contains_key(&question.id) => {
-                        open.push(question.clone())
-                    }
+                    Entry::Question(question) if !self.is_answered(question.id) => open.push(question.clone()),
                     Entry::Question(_) | Entry::Answer(_) => {}
                     Entry::Once { key, value } => drop(records.insert(key.clone(), value.clone())),
                 }
@@ -256,8 +257,13 @@ impl Machine {
             if matches!(status, Status::Ready) && !open.is_empty() {
                 status = Status::Asked(open);
             }
-            (self.slots[index].status, self.slots[index].records) = (status, Arc::new(records));
+            let records = (!records.is_empty()).then(|| Arc::new(records));
+            (self.slots[index].status, self.slots[index].records) = (status, records);
         }
         Ok(())
+    }
+
+    fn is_answered(&self, id: InterruptId) -> bool {
+        self.answers.as_ref().is_some_and(|answers| answers.contains_key(&id))
     }
 }

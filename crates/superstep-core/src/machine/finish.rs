@@ -55,7 +55,7 @@ impl Machine {
                     let (step, update) = (self.position.step + 1, resolved.update.clone());
                     self.tell(Event::TaskDone { task, node, step, update, cached });
                 }
-                Status::Done { resolved: Box::new(resolved), kept: false }
+                Status::Done { resolved, kept: false }
             }
             Err(error) => self.failed(index, error),
         }
@@ -73,7 +73,7 @@ impl Machine {
 
     fn names(&self, index: usize) -> (crate::id::TaskId, Arc<str>) {
         let due = &self.slots[index].due;
-        (self.key(due).id(), self.graph.node(due.node).name.clone())
+        (self.task_id(due), self.graph.node(due.node).name.clone())
     }
 
     fn resolve(&mut self, index: usize, output: Output, cached: bool) -> Result<Resolved> {
@@ -89,7 +89,10 @@ impl Machine {
                 let error = Error::listing(code, "its update does not fit the state", problems);
                 if is_unknown { error } else { error.help("return values of the fields' types, or change the types") }
             })?;
-            resolved.update.extend(update);
+            match resolved.update.is_empty() {
+                true => resolved.update = update,
+                false => resolved.update.extend(update),
+            }
         }
         self.check_private(node, &resolved.update)?;
         self.stamp(&mut resolved.update);
@@ -107,8 +110,12 @@ impl Machine {
         resolved.leads.follow_edges = !replaces_edges;
         let by_goto =
             Leading { node: Some(node), name: &self.graph.node(node).name, why: WhyKind::Goto, allowed: None };
-        self.add_ways(&by_goto, output.goto.unwrap_or_default(), &mut resolved.leads)?;
-        self.add_ways(&by_goto, Go::sends(output.sends), &mut resolved.leads)?;
+        if let Some(goto) = output.goto {
+            self.add_ways(&by_goto, goto, &mut resolved.leads)?;
+        }
+        if !output.sends.is_empty() {
+            self.add_ways(&by_goto, Go::sends(output.sends), &mut resolved.leads)?;
+        }
         let routes = !replaces_edges && !self.graph.exits[node.index()].routes.is_empty();
         if self.slots.len() == 1 && self.needed(node).is_none_or(|needed| needed <= 1) {
             self.fold_alone(node, &mut resolved, routes)?;
@@ -125,7 +132,7 @@ impl Machine {
             let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: routes };
             let keep = self.config.observe;
             let update = if keep { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
-            folded = Some(self.fold(vec![TaskUpdate { node: self.graph.node(node).name.clone(), update }], rules)?);
+            folded = Some(self.fold([TaskUpdate { node: self.graph.node(node).name.clone(), update }], rules)?);
         }
         let (applied, folded) = folded.unzip();
         if routes {
@@ -258,8 +265,7 @@ impl Machine {
 
     /// Keeps a finished task while others still run, so that it never runs again.
     fn keep_early(&mut self, index: usize) {
-        let others_run = self.slots.iter().any(|slot| matches!(slot.status, Status::Running | Status::Ready));
-        if !others_run || self.config.lease.is_none() {
+        if self.config.lease.is_none() || !self.has_open() {
             return;
         }
         // Those that were called off with it are kept with it: they must not run after a crash either.

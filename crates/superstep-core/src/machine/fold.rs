@@ -18,9 +18,12 @@ pub(super) struct Folded {
 
 impl Machine {
     /// Folds updates into the state, all or nothing.
-    pub(super) fn fold(&mut self, updates: Vec<TaskUpdate>, rules: FoldRules) -> Result<(Applied, Folded)> {
+    pub(super) fn fold<U>(&mut self, updates: U, rules: FoldRules) -> Result<(Applied, Folded)>
+    where
+        U: AsRef<[TaskUpdate]> + IntoIterator<Item = TaskUpdate>,
+    {
         let graph = self.graph.clone();
-        let stale = Stale::empty(&graph.schema, &mut self.state, &self.written, &updates);
+        let stale = Stale::empty(&graph.schema, &mut self.state, &self.written, updates.as_ref());
         match apply_with_undo(&graph.schema, &mut self.state, &mut self.written, updates, rules) {
             Ok((mut applied, back)) => {
                 stale.note(&mut applied);

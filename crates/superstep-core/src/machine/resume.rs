@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{HANDLER_ORDINALS, Machine};
+use super::{HANDLER_ORDINALS, Machine, question_id};
 use crate::checkpoint::{Answer, Entry, Pending, Question, Source};
 use crate::error::{Code, Error, Problem, Result};
 use crate::fault::Fault;
@@ -85,9 +85,9 @@ impl Machine {
         let mut entries = Vec::new();
         for (_, question, value) in moved {
             let (place, ordinal) = places[&question.id];
-            let key = self.key(&self.position.due[place]);
-            let (id, Some(checkpoint)) = (key.question(ordinal), self.head) else { continue };
-            let pending = |entry| Pending { checkpoint, task: key.id(), node: question.node.clone(), entry };
+            let task = self.task_id(&self.position.due[place]);
+            let (id, Some(checkpoint)) = (question_id(task, ordinal), self.head) else { continue };
+            let pending = |entry| Pending { checkpoint, task, node: question.node.clone(), entry };
             entries.push(pending(Entry::Question(Question { id, ..question.clone() })));
             entries.push(pending(Entry::Answer(Answer { id, value, time })));
         }
@@ -99,10 +99,9 @@ impl Machine {
     /// Which due task asked a question, and as which of its questions: the same number on a new line of history is
     /// the same question.
     fn place_of(&self, task: TaskId, question: &Question) -> Result<(usize, u32)> {
-        let asked = self.position.due.iter().position(|due| self.key(due).id() == task).and_then(|place| {
-            let key = self.key(&self.position.due[place]);
+        let asked = self.position.due.iter().position(|due| self.task_id(due) == task).and_then(|place| {
             let mut ordinals = (0..1_000).chain(HANDLER_ORDINALS..HANDLER_ORDINALS + 1_000);
-            ordinals.find(|ordinal| key.question(*ordinal) == question.id).map(|ordinal| (place, ordinal))
+            ordinals.find(|ordinal| question_id(task, *ordinal) == question.id).map(|ordinal| (place, ordinal))
         });
         asked.ok_or_else(|| {
             let message = format!(
@@ -121,15 +120,15 @@ impl Machine {
         });
         let answers: Answers = answers.collect();
         if !answers.is_empty() {
-            let mut all = (*self.answers).clone();
+            let mut all = self.answers.as_deref().cloned().unwrap_or_default();
             all.extend(answers);
-            self.answers = Arc::new(all);
+            self.answers = Some(Arc::new(all));
         }
     }
 
     /// Answers that a graph around this one holds for it.
-    pub fn give_answers(&mut self, answers: &Arc<Answers>) {
-        self.answers = answers.clone();
+    pub fn give_answers(&mut self, answers: Option<Arc<Answers>>) {
+        self.answers = answers;
     }
 
     fn all_questions(&self) -> Vec<Asked> {

@@ -97,7 +97,7 @@ impl Machine {
         let Some(lease) = self.config.lease.clone() else { return };
         let status = status.filter(|_| self.config.namespace.is_root());
         // What belongs to a checkpoint that is not handed out yet goes into the same transaction.
-        if let Some((last, events)) = self.outbox.last_mut() {
+        if let Some((last, events)) = self.outbox.back_mut() {
             last.pending.extend(pending);
             last.status = status.or(last.status);
             events.append(&mut self.unsaved_events);
@@ -110,13 +110,13 @@ impl Machine {
     /// Puts a commit into the outbox, with the events that may be told once it is saved.
     fn send_off(&mut self, commit: Commit) {
         let events = std::mem::take(&mut self.unsaved_events);
-        self.outbox.push((commit, events));
+        self.outbox.push_back((Box::new(commit), events));
     }
 
     /// An entry about one task of the current superstep; `None` without a checkpoint to hang it on.
     pub(super) fn entry(&self, index: usize, entry: Entry) -> Option<Pending> {
         let due = &self.slots[index].due;
         let node = self.graph.node(due.node).name.clone();
-        Some(Pending { checkpoint: self.head?, task: self.key(due).id(), node, entry })
+        Some(Pending { checkpoint: self.head?, task: self.task_id(due), node, entry })
     }
 }

@@ -151,8 +151,8 @@ impl Machine {
         let finished = finished_nodes(&self.slots);
         self.remember(&finished);
         let slots = std::mem::take(&mut self.slots);
-        let leads = slots.iter().filter_map(|slot| match &slot.status {
-            Status::Done { resolved, .. } => Some((Some(slot.due.node), &resolved.leads)),
+        let leads = slots.into_iter().filter_map(|slot| match slot.status {
+            Status::Done { resolved, .. } => Some((Some(slot.due.node), resolved.leads)),
             _ => None,
         });
         advance(&self.graph, &mut self.position, leads);
@@ -171,14 +171,18 @@ impl Machine {
 
     fn fold_all(&mut self) -> Result<Applied> {
         let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: false };
-        let updates = self.slots.iter().filter_map(|slot| match &slot.status {
-            Status::Done { resolved, .. } => {
-                let node = self.graph.node(slot.due.node).name.clone();
-                Some(TaskUpdate { node, update: resolved.update.clone() })
+        let (graph, is_saved) = (&self.graph, self.config.lease.is_some());
+        let updates = self.slots.iter_mut().filter_map(|slot| match &mut slot.status {
+            Status::Done { resolved, kept } => {
+                let node = graph.node(slot.due.node).name.clone();
+                // When the fold is refused, what is not kept yet is still to be kept.
+                let is_needed = is_saved && !*kept;
+                let update = if is_needed { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
+                Some(TaskUpdate { node, update })
             }
             _ => None,
         });
-        let updates = updates.collect();
+        let updates: Vec<TaskUpdate> = updates.collect();
         self.fold(updates, rules).map(|(applied, _)| applied)
     }
 

@@ -27,7 +27,7 @@ pub(super) fn store_due(graph: &Topology, due: &Due) -> StoredDue {
             payload: send.payload.clone(),
             timeout: send.timeout,
         }),
-        since: due.since.map(|since| (since.checkpoint, since.step)),
+        since: due.since.as_ref().map(|since| (since.checkpoint, since.step)),
     }
 }
 
@@ -37,9 +37,9 @@ pub(super) fn read_due(graph: &Topology, stored: &StoredDue) -> Result<Due> {
         why: stored.why.kind,
         from: stored.why.from.as_ref().and_then(|name| graph.find(name)),
         send: stored.send.as_ref().map(|send| {
-            Box::new(SendInput { index: send.index, payload: send.payload.clone(), timeout: send.timeout })
+            Arc::new(SendInput { index: send.index, payload: send.payload.clone(), timeout: send.timeout })
         }),
-        since: stored.since.map(|(checkpoint, step)| Since { checkpoint, step }),
+        since: stored.since.map(|(checkpoint, step)| Box::new(Since { checkpoint, step })),
     })
 }
 

@@ -1,5 +1,7 @@
 //! Changes from outside: updates of a thread's state, as a node or as nobody, and commands.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use super::{Machine, Phase};
@@ -120,22 +122,22 @@ impl Machine {
             self.position.due = kept;
             return Ok(());
         }
-        self.add_due(kept, &finished);
+        self.add_due(kept, finished);
         Ok(())
     }
 
     /// Makes due what finished tasks lead to, beside what is due already.
-    fn add_due(&mut self, mut kept: SmallVec<[Due; 1]>, finished: &[(Option<NodeId>, Leads)]) {
+    fn add_due(&mut self, mut kept: SmallVec<[Due; 1]>, finished: Vec<(Option<NodeId>, Leads)>) {
         let graph = self.graph.clone();
         // Deferred nodes wait for what is kept too, which `advance` does not see.
         let held = if kept.is_empty() { Vec::new() } else { std::mem::take(&mut self.position.deferred) };
-        advance(&graph, &mut self.position, finished.iter().map(|(id, leads)| (*id, leads)));
+        advance(&graph, &mut self.position, finished.into_iter());
         self.position.deferred.extend(held);
         let mut next = kept.iter().filter_map(|due| due.send.as_ref()).map(|send| send.index + 1).max().unwrap_or(0);
         for mut due in std::mem::take(&mut self.position.due) {
             match &mut due.send {
                 Some(send) => {
-                    send.index = next;
+                    Arc::make_mut(send).index = next;
                     next += 1;
                 }
                 None if kept.iter().any(|old| old.send.is_none() && old.node == due.node) => continue,
@@ -153,7 +155,7 @@ impl Machine {
         let known = std::mem::take(&mut self.pending);
         self.save_checkpoint(Source::Update, applied);
         let Some(checkpoint) = self.head else { return };
-        let due: Vec<TaskId> = self.position.due.iter().map(|due| self.key(due).id()).collect();
+        let due: Vec<TaskId> = self.position.due.iter().map(|due| self.task_id(due)).collect();
         let kept = known.into_iter().filter(|entry| due.contains(&entry.task));
         let carried: Vec<Pending> = kept.map(|entry| Pending { checkpoint, ..entry }).collect();
         if !carried.is_empty() {
@@ -170,7 +172,7 @@ impl Machine {
             return due;
         }
         for task in &mut due {
-            task.since = task.since.or(head.map(|checkpoint| Since { checkpoint, step }));
+            task.since = task.since.take().or(head.map(|checkpoint| Box::new(Since { checkpoint, step })));
         }
         due
     }
@@ -188,7 +190,7 @@ impl Machine {
         let (update, leads) = self.resolve_command(output)?;
         let applied = self.fold_input(update)?;
         let kept = self.take_due();
-        self.add_due(kept, &[(None, leads)]);
+        self.add_due(kept, vec![(None, leads)]);
         self.position.step += 1;
         self.save_after_update(applied);
         self.skip_breakpoint = true;

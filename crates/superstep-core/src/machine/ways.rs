@@ -1,6 +1,7 @@
 //! Where tasks lead: routes decide, names become nodes, what leads nowhere is refused.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use super::Machine;
 use crate::advance::{Due, Leads, SendInput};
@@ -56,7 +57,7 @@ impl Machine {
                 Hop::To(endpoint) => (endpoint, None),
                 Hop::Send(send) => {
                     let input = SendInput { index: 0, payload: send.payload, timeout: send.timeout };
-                    (send.node, Some(Box::new(input)))
+                    (send.node, Some(Arc::new(input)))
                 }
             };
             let target = match (self.target(name, &endpoint), allowed) {

@@ -94,6 +94,29 @@ impl<E: FieldValue> Reducer<Vec<E>> for Append {
     }
 }
 
+/// Adds items at the end of a list that keeps the last `most`; what must go goes into `gone`.
+fn keep_last<E>(current: &mut Vec<E>, mut items: Vec<E>, most: usize, gone: Option<&mut Vec<E>>) -> Change {
+    if items.is_empty() {
+        return Change::Unchanged;
+    }
+    let from = current.len();
+    items.drain(..items.len().saturating_sub(most));
+    let inserted = items.len();
+    let removed = (from + inserted).saturating_sub(most);
+    let going = current.drain(..removed);
+    match gone {
+        Some(gone) => gone.extend(going),
+        None => drop(going),
+    }
+    current.append(&mut items);
+    if removed == 0 {
+        return Change::Appended { from };
+    }
+    let front = Splice { at: 0, removed, inserted: 0 };
+    let back = Splice { at: from - removed, removed: 0, inserted };
+    Change::Spliced { edits: vec![front, back] }
+}
+
 /// Adds items at the end and keeps the last `N`.
 pub struct KeepLast<const N: usize>;
 
@@ -106,22 +129,20 @@ impl<E: FieldValue, const N: usize> Reducer<Vec<E>> for KeepLast<N> {
         format!("keep_last:{N}")
     }
     fn reduce(current: &mut Vec<E>, input: Items<E>) -> Result<Change, Fault> {
-        let before = current.len();
-        let mut items = input.0;
-        if items.is_empty() {
-            return Ok(Change::Unchanged);
-        }
-        items.drain(..items.len().saturating_sub(N));
-        let inserted = items.len();
-        let removed = (before + inserted).saturating_sub(N);
-        current.drain(..removed);
-        current.extend(items);
-        if removed == 0 {
-            return Ok(Change::Appended { from: before });
-        }
-        let front = Splice { at: 0, removed, inserted: 0 };
-        let back = Splice { at: before - removed, removed: 0, inserted };
-        Ok(Change::Spliced { edits: vec![front, back] })
+        Ok(keep_last(current, input.0, N, None))
+    }
+    fn reduce_with_undo(
+        current: &mut Vec<E>,
+        input: Items<E>,
+        back: &mut Option<Saved<Vec<E>>>,
+    ) -> Result<Change, Fault> {
+        let (before, mut gone) = (current.len(), Vec::new());
+        let change = keep_last(current, input.0, N, Some(&mut gone));
+        *back = Some(Saved::Undo(Box::new(move |list| {
+            list.truncate(before - gone.len());
+            list.splice(..0, gone);
+        })));
+        Ok(change)
     }
 }
 

@@ -85,7 +85,7 @@ pub(crate) fn command(form: &Value, env: &Value) -> Command<Record> {
     for hop in places(&form["goto"], env) {
         made = match hop {
             Hop::To(node) => made.and_goto(node),
-            Hop::Send(send) => made.send(send),
+            Hop::Send(send) => made.send(*send),
         };
     }
     if form["parent"] == true { made.in_parent() } else { made }

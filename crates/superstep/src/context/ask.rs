@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use superstep_core::checkpoint::Question;
+use superstep_core::machine::question_id;
 
 use super::{Cx, lock};
 use crate::output::NodeError;
@@ -69,8 +70,8 @@ impl Ask {
     async fn question(&self, name: &str, value: Value, schema: Option<Value>, text: Option<String>) -> Value {
         let cx = &self.0;
         let ordinal = cx.0.cell.questions.fetch_add(1, Ordering::Relaxed);
-        let id = cx.0.task.key.question(ordinal);
-        if let Some(answer) = cx.answers().get(&id) {
+        let id = question_id(cx.task_id(), ordinal);
+        if let Some(answer) = cx.answers().and_then(|answers| answers.get(&id)) {
             return answer.clone();
         }
         let (node, namespace) = (cx.node().into(), cx.namespace().clone());

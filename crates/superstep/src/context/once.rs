@@ -28,7 +28,7 @@ impl Cx {
         F: Future<Output = Result<T, E>>,
     {
         let made = lock(&self.0.cell.made).get(key).cloned();
-        if let Some(recorded) = made.or_else(|| self.0.task.records.get(key).cloned()) {
+        if let Some(recorded) = made.or_else(|| self.recorded(key).cloned()) {
             return recorded.take().map_err(|fault| {
                 Error::new(Code::CheckpointCorrupt, format!("the record `{key}` cannot be read as this type: {fault}"))
                     .help("use another key for another type")
