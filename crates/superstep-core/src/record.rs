@@ -279,7 +279,10 @@ impl FieldOps for RecordField {
     }
 
     fn restore(&self, state: &mut AnyState, change: &Change, part: Datum) -> Result<(), Fault> {
+        let is_null = || part.get::<Value>().is_some_and(Value::is_null);
         match self.slot_mut(state) {
+            // A thread that began before the field held messages has no value in it.
+            Slot::Messages(messages) if *change == Change::Set && is_null() => *messages = Messages::default(),
             Slot::Messages(messages) if *change == Change::Set => *messages = part.take()?,
             Slot::Messages(messages) => messages.restore(change, part.take()?)?,
             Slot::Json(value) => json_reducer::restore(value, change, &part.to_json()?)?,

@@ -205,7 +205,8 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
         self
     }
 
-    /// Something to find its checkpoints by. Saved with them: no secrets here.
+    /// Something to find its checkpoints by. Saved with them: no secrets here. A key that starts with `__` is private:
+    /// nodes see it, and it is not saved.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.call.metadata.insert(key.into(), value.into());
         self

@@ -54,6 +54,18 @@ pub(crate) struct Shared {
     pub(crate) outer: Option<Cx>,
 }
 
+impl Shared {
+    /// What the caller said about the run, without what is for its nodes only.
+    pub(crate) fn saved_metadata(&self) -> Arc<BTreeMap<String, Value>> {
+        let is_private = |key: &str| key.starts_with("__");
+        if !self.metadata.keys().any(|key| is_private(key)) {
+            return self.metadata.clone();
+        }
+        let saved = self.metadata.iter().filter(|(key, _)| !is_private(key));
+        Arc::new(saved.map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+}
+
 /// What a run may use.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {

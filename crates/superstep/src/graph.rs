@@ -282,14 +282,23 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
 
     /// Stops before these nodes; `"*"` means all.
     pub fn interrupt_before(&mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> &mut Self {
-        self.before.extend(nodes.into_iter().map(Into::into));
+        let nodes = self.breakpoints(nodes);
+        self.before.extend(nodes);
         self
     }
 
     /// Stops after these nodes; `"*"` means all.
     pub fn interrupt_after(&mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> &mut Self {
-        self.after.extend(nodes.into_iter().map(Into::into));
+        let nodes = self.breakpoints(nodes);
+        self.after.extend(nodes);
         self
+    }
+
+    /// Has them checked when the graph is compiled.
+    fn breakpoints(&mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
+        let names: Vec<String> = nodes.into_iter().map(Into::into).collect();
+        names.iter().for_each(|name| self.builder.breakpoint(name));
+        names
     }
 
     /// What the failure of one task means for the others of its superstep.
@@ -345,15 +354,7 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
     /// # Errors
     /// Lists every problem, not only the first.
     pub fn compile(&mut self) -> Result<Compiled<S, C>> {
-        for name in self.before.iter().chain(&self.after) {
-            self.builder.breakpoint(name);
-        }
-        let is_cached = |(_, policies): &(Arc<dyn Action>, Policies)| policies.cache.is_some();
-        if self.settings.cache.is_none() && self.nodes.iter().flatten().any(is_cached) {
-            self.builder
-                .complain("a node has a cache policy, and the graph has no cache: give it one with `cache(..)`");
-        }
-        let topology = Arc::new(self.builder.compile()?);
+        let topology = Arc::new(self.builder.compile_with(self.unfit_policies())?);
         let mut nodes = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             let (action, policies) =
@@ -365,6 +366,13 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
         settings.after = breakpoints(&topology, &self.after);
         let hides_fields = topology.output.len() != topology.schema.fields().len();
         Ok(Compiled::new(Program { topology, nodes, settings, hides_fields }))
+    }
+
+    /// What nodes ask for and cannot have.
+    fn unfit_policies(&self) -> Vec<String> {
+        let named = (0..).map(|id| self.builder.name_of(NodeId(id)).unwrap_or_default()).zip(&self.nodes);
+        let said = named.filter_map(|(name, node)| node.as_ref().map(|(_, policies)| (name, policies)));
+        said.flat_map(|(name, policies)| policies.problems(name, self.settings.cache.is_some())).collect()
     }
 
     fn node_entry(&self, action: Arc<dyn Action>, policies: Policies) -> NodeEntry {

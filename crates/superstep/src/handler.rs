@@ -135,6 +135,11 @@ macro_rules! functions_are_nodes {
             fn into_action(self) -> Arc<dyn Action> {
                 Arc::new(FunctionAction::<Func, AtOnce<(S, C, Out, $($argument,)*)>>(Arc::new(self), PhantomData))
             }
+
+            fn into_parts(self) -> (Arc<dyn Action>, Policies) {
+                let action = <Self as IntoNode<S, C, AtOnce<(S, C, Out, $($argument,)*)>>>::into_action(self);
+                (action, Policies { at_once: true, ..Policies::default() })
+            }
         }
 
         impl<Func, Out, S, C, $($argument,)*> Action for FunctionAction<Func, AtOnce<(S, C, Out, $($argument,)*)>>

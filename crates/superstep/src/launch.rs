@@ -292,7 +292,7 @@ fn config(call: &Call, shared: &Shared) -> Config {
         failures: settings.failures,
         strict_set_once: settings.strict_set_once,
         observe: shared.sink.is_some(),
-        metadata: shared.metadata.clone(),
+        metadata: shared.saved_metadata(),
         outer_task: None,
         world: shared.world.clone(),
     }

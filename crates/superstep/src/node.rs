@@ -62,7 +62,24 @@ pub struct Policies {
     pub(crate) cache: Option<CachePolicy>,
     pub(crate) on_error: Option<Arc<dyn Action>>,
     pub(crate) concurrency: Option<Arc<Semaphore>>,
+    /// It is a plain function, which runs in one go.
+    pub(crate) at_once: bool,
     pub(crate) options: NodeOptions,
+}
+
+impl Policies {
+    /// What cannot be had as it is asked for.
+    pub(crate) fn problems(&self, name: &str, has_cache: bool) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.cache.is_some() && !has_cache {
+            problems.push(format!("node `{name}` has a cache policy, and the graph has no cache: add `cache(..)`"));
+        }
+        if self.timeout.is_some() && self.at_once {
+            let help = "make it `async`, or wrap it in `blocking(..)`";
+            problems.push(format!("node `{name}` has a timeout, and nothing can stop a plain function: {help}"));
+        }
+        problems
+    }
 }
 
 /// A node with what is said about it. Starts with [`node`].
@@ -105,7 +122,8 @@ impl<F, H> NodeWith<F, H> {
         self
     }
 
-    /// Stops it when it takes too long.
+    /// Stops it when it takes too long. Refused for a plain function, which nothing can stop; the work of
+    /// [`crate::blocking`] is left behind, and what it still gives is thrown away.
     pub fn timeout(mut self, timeout: impl Into<Timeout>) -> Self {
         self.policies.timeout = Some(timeout.into());
         self
@@ -207,5 +225,6 @@ where
 /// What is said about a node, on top of what it says itself.
 fn merged(own: Policies, mut said: Policies) -> Policies {
     said.options.inner = said.options.inner.or(own.options.inner);
+    said.at_once |= own.at_once;
     said
 }

@@ -303,7 +303,7 @@ fn config(shared: &Shared, cx: &Cx) -> Config {
         failures: settings.failures,
         strict_set_once: settings.strict_set_once,
         observe: shared.sink.is_some(),
-        metadata: shared.metadata.clone(),
+        metadata: shared.saved_metadata(),
         outer_task: Some(cx.task_id()),
         world: shared.world.clone(),
     }

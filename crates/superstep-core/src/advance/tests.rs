@@ -144,7 +144,7 @@ fn a_command_in_place_of_edges_fills_no_join() {
     assert_eq!(position.joins, [JoinProgress { join: 0, arrived: SmallVec::from_slice(&[1]) }]);
 }
 
-/// R-FWK-2: a deferred node runs once, after everything else, however long the branches are.
+/// R-FWK-2, R-REF-24: a deferred node runs once, after everything else, however long the branches are.
 #[test]
 fn a_deferred_node_runs_last_and_once() {
     let names: Vec<String> = (0..6).flat_map(|step| [format!("l{step}"), format!("r{step}")]).collect();
@@ -177,8 +177,8 @@ fn deferred_nodes_are_released_together() {
     assert_eq!(position.deferred, [topology.find("x").unwrap()]);
 }
 
-/// R-GRA-44: due tasks are in the order of registration, then of fan-out; as the reference has it, by name and then
-/// sends by index.
+/// R-GRA-44, R-REF-33: due tasks are in the order of registration, then of fan-out; as the reference has it, by name
+/// and then sends by index.
 #[test]
 fn due_tasks_have_a_fixed_order() {
     for (compat, expected) in

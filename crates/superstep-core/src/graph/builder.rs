@@ -174,6 +174,14 @@ impl Builder {
     /// # Errors
     /// Lists every problem, not only the first.
     pub fn compile(&self) -> Result<Topology> {
-        validate::compile(self)
+        self.compile_with(Vec::new())
+    }
+
+    /// As [`Builder::compile`]; what was found outside is listed with the other problems.
+    ///
+    /// # Errors
+    /// Lists every problem, not only the first.
+    pub fn compile_with(&self, found: Vec<String>) -> Result<Topology> {
+        validate::compile(self, found)
     }
 }

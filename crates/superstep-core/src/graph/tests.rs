@@ -75,7 +75,7 @@ fn the_start_and_the_end_have_names() {
     assert!(named.compile().is_ok());
 }
 
-/// R-FWK-9: each mistake alone has its own message and no other.
+/// R-FWK-9, R-REF-1, R-REF-2, R-REF-4, R-REF-9: each mistake alone has its own message and no other.
 #[test]
 fn every_mistake_has_its_own_message() {
     let rows: &[(&[&str], &[&str], &str)] = &[
@@ -116,7 +116,7 @@ fn a_node_cannot_be_called_like_a_sentinel() {
     }
 }
 
-/// R-FWK-9: routes, joins and declared commands are held to the same rules, naming both ends.
+/// R-FWK-9, R-REF-5: routes, joins and declared commands are held to the same rules, naming both ends.
 #[test]
 fn routes_joins_and_commands_are_checked_too() {
     let mut builder = wired(&["one", "two"], &["> one", "one two", "two ."]);

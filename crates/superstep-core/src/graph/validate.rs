@@ -27,10 +27,10 @@ impl Problems {
     }
 }
 
-pub(super) fn compile(builder: &Builder) -> Result<Topology> {
+pub(super) fn compile(builder: &Builder, found: Vec<String>) -> Result<Topology> {
     let mut problems = Problems::default();
-    for complaint in &builder.complaints {
-        problems.add(complaint.clone(), None);
+    for complaint in builder.complaints.iter().cloned().chain(found) {
+        problems.add(complaint, None);
     }
     let by_name = names(builder, &mut problems);
     let mut topology = skeleton(builder, by_name, &mut problems);

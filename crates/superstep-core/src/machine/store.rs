@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::{Machine, Resolved};
 use crate::advance::{Due, JoinProgress, Leads, Position, SendInput, Since};
 use crate::apply::FieldSet;
 use crate::checkpoint::{
     Checkpoint, FORMAT_VERSION, StoredDue, StoredJoin, StoredOutput, StoredOutward, StoredSend, StoredWhy, StoredWrite,
 };
+use crate::datum::Datum;
 use crate::error::{Code, Error, Result};
 use crate::field::AnyState;
 use crate::graph::Topology;
@@ -24,10 +27,23 @@ pub(super) fn store_due(graph: &Topology, due: &Due) -> StoredDue {
         why: StoredWhy { kind: due.why, from: due.from.map(name) },
         send: due.send.as_ref().map(|send| StoredSend {
             index: send.index,
-            payload: send.payload.clone(),
+            payload: stored_payload(graph, &send.payload),
             timeout: send.timeout,
         }),
         since: due.since.as_ref().map(|since| (since.checkpoint, since.step)),
+    }
+}
+
+/// The payload of a send as it is stored: an object that was made of the state goes without what is never saved.
+fn stored_payload(graph: &Topology, payload: &Datum) -> Datum {
+    let schema = &graph.schema;
+    let is_untracked = |name: &str| schema.find(name).is_some_and(|id| schema.field(id).flags.untracked);
+    match payload.get::<Value>() {
+        Some(Value::Object(map)) if map.keys().any(|name| is_untracked(name)) => {
+            let kept = map.iter().filter(|(name, _)| !is_untracked(name));
+            Datum::json(Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect()))
+        }
+        _ => payload.clone(),
     }
 }
 

@@ -111,7 +111,7 @@ async fn a_breakpoint_holds_the_whole_superstep() {
     assert_eq!(log(&graph.go_on("t").await.unwrap().state), ["in", "a", "b"]);
 }
 
-/// R-FWK-24, R-FWK-93: a breakpoint at a node that does not exist is refused, at compile time and per run.
+/// R-FWK-24, R-FWK-93, R-REF-9: a breakpoint at a node that does not exist is refused, at compile time and per run.
 #[tokio::test]
 async fn a_breakpoint_at_an_unknown_node_is_refused() {
     let calls = Calls::default();

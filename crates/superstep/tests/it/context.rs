@@ -166,7 +166,8 @@ async fn configuration_reaches_the_nodes() {
     assert_eq!((ended.run, ended.thread.unwrap().as_str()), (run, "t"));
 }
 
-/// R-FWK-53: metadata is in every checkpoint of the run and finds them again; configurable values are never saved.
+/// R-FWK-53, R-REF-65: metadata is in every checkpoint of the run and finds them again; configurable values are never
+/// saved.
 #[tokio::test]
 async fn metadata_is_saved_and_found_again() {
     let memory = Memory::new();

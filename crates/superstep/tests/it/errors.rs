@@ -212,7 +212,8 @@ fn fragile(calls: &Calls, fixed: &Arc<AtomicBool>) -> Compiled<Record> {
     graph.compile().unwrap()
 }
 
-/// R-FWK-94, D13: a failed run is saved: status, error, partial state and what was due; going on retries from there.
+/// R-FWK-94, R-REF-54, D13: a failed run is saved: status, error, partial state and what was due; going on retries from
+/// there.
 #[tokio::test]
 async fn a_failed_run_is_saved_and_can_go_on() {
     let (calls, fixed) = (Calls::default(), Arc::new(AtomicBool::new(false)));

@@ -46,7 +46,8 @@ async fn every_thread_begins_with_its_own_defaults() {
     );
 }
 
-/// R-GRA-41, R-GRA-42: nodes of a superstep see the same state, none sees another's update; then all are folded.
+/// R-GRA-41, R-GRA-42, R-REF-31: nodes of a superstep see the same state, none sees another's update; then all are
+/// folded.
 #[tokio::test]
 async fn nodes_of_a_superstep_do_not_see_each_other() {
     let mut graph = dynamic(json!({ "count": { "reducer": "add", "default": 0 }, "log": log_field() }));
@@ -158,7 +159,8 @@ fn duel(field: superstep::core::schema::FieldBuilder, conflict: Conflict, values
     graph.compile().unwrap()
 }
 
-/// R-GRA-43, D2: two writers of a field without a reducer are refused, naming field, nodes, values and three ways out.
+/// R-GRA-43, R-REF-16, D2: two writers of a field without a reducer are refused, naming field, nodes, values and three
+/// ways out.
 #[tokio::test]
 async fn two_writers_of_one_value_are_refused() {
     let graph = duel(field("title"), Conflict::Refuse, [json!("R"), json!("B")]);
@@ -242,7 +244,7 @@ fn seen_by_each(options: Value, written: Value) -> (Compiled<Record>, Memory) {
     (graph.compile().unwrap(), memory)
 }
 
-/// Conformance 19: an ephemeral value is seen in exactly one following superstep, also when it came with the input.
+/// R-REF-19: an ephemeral value is seen in exactly one following superstep, also when it came with the input.
 #[tokio::test]
 async fn an_ephemeral_value_lives_for_one_superstep() {
     let (graph, _) = seen_by_each(json!({ "ephemeral": true, "default": "-" }), json!("new"));
@@ -250,7 +252,7 @@ async fn an_ephemeral_value_lives_for_one_superstep() {
     assert_eq!(log(&ended.state), [r#""in""#, r#""new""#, r#""-""#]);
 }
 
-/// Conformance 19: what the last superstep of a run left is gone when the next input comes.
+/// R-REF-19: what the last superstep of a run left is gone when the next input comes.
 #[tokio::test]
 async fn an_ephemeral_value_does_not_reach_the_next_run() {
     let mut graph = dynamic(json!({ "log": log_field(), "flash": { "ephemeral": true, "default": "-" } }));
@@ -263,7 +265,7 @@ async fn an_ephemeral_value_does_not_reach_the_next_run() {
     assert_eq!(log(&ended.state), ["1", "-", "2", "-"]);
 }
 
-/// Conformance 20: a topic takes several values, flattens lists by one level and is empty after one superstep.
+/// R-REF-20: a topic takes several values, flattens lists by one level and is empty after one superstep.
 #[tokio::test]
 async fn a_topic_is_emptied_each_superstep() {
     let topic = json!({ "reducer": "append", "ephemeral": true, "default": [] });
@@ -288,7 +290,7 @@ async fn a_topic_is_emptied_each_superstep() {
     assert_eq!(ended.state.seen, ["ab", ""]);
 }
 
-/// Conformance 21: an untracked value is read in the run, and is in no checkpoint, no pending entry and no result.
+/// R-REF-21: an untracked value is read in the run, and is in no checkpoint, no pending entry and no result.
 #[tokio::test]
 async fn an_untracked_value_is_never_stored() {
     let (graph, memory) = seen_by_each(json!({ "untracked": true }), json!("marker-4711"));
@@ -308,7 +310,8 @@ async fn an_untracked_value_is_never_stored() {
     assert!(graph.resume("u", "y").await.unwrap().is_finished());
 }
 
-/// R-GRA-35, D4: an overwrite replaces whatever the reducer, beats ordinary writes, and two of them are a conflict.
+/// R-GRA-35, R-REF-25, D4: an overwrite replaces whatever the reducer, beats ordinary writes, and two of them are a
+/// conflict.
 #[tokio::test]
 async fn an_overwrite_replaces_whatever_the_reducer() {
     let build = |left: Value, right: Value| {

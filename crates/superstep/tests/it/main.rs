@@ -18,6 +18,7 @@ mod graph;
 
 mod people;
 mod properties;
+mod reference;
 mod running;
 mod schemas;
 mod smoke;

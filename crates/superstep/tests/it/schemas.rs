@@ -159,7 +159,7 @@ fn secret(hide_declares: bool, seek_declares: bool) -> Compiled<Record> {
     graph.compile().unwrap()
 }
 
-/// R-GRA-53: nodes that declare a private field may write and read it; it is in no input and no output.
+/// R-GRA-53, R-REF-14: nodes that declare a private field may write and read it; it is in no input and no output.
 #[tokio::test]
 async fn a_private_field_is_seen_by_those_who_declare_it() {
     let graph = secret(true, true);
@@ -292,7 +292,7 @@ async fn types_of_node_updates_are_checked_as_the_schema_says() {
     assert_eq!((&*off.state.get("n"), off.warnings.len()), (&json!("three"), 0));
 }
 
-/// R-GRA-46: nothing is a result too: the node counts as finished and its edges are followed.
+/// R-GRA-46, R-REF-29: nothing is a result too: the node counts as finished and its edges are followed.
 #[tokio::test]
 async fn a_node_may_return_nothing() {
     let calls = Calls::default();
@@ -310,7 +310,7 @@ async fn a_node_may_return_nothing() {
     );
 }
 
-/// R-GRA-46: zero, false, and empty text and lists are real results.
+/// R-GRA-46, R-REF-30: zero, false, and empty text and lists are real results.
 #[tokio::test]
 async fn falsy_results_are_results() {
     let mut graph = dynamic(

@@ -8,7 +8,8 @@ use superstep::{Code, Record};
 
 use crate::support::{Calls, dynamic, history, line, log, log_field, refused, rows};
 
-/// R-FWK-34: step 0 is the input, step n follows the n-th superstep; ids rise, parents form a chain, newest is first.
+/// R-FWK-34, R-REF-48, R-REF-49: step 0 is the input, step n follows the n-th superstep; ids rise, parents form a
+/// chain, newest is first.
 #[tokio::test]
 async fn a_history_is_a_chain_with_the_newest_first() {
     let graph = line(&Calls::default(), &["a", "b"]).compile().unwrap();
@@ -28,7 +29,7 @@ async fn a_history_is_a_chain_with_the_newest_first() {
     assert!(newest.checkpoint.time > 0 && &*newest.checkpoint.graph == "test");
 }
 
-/// R-FWK-33: a history can be cut by place, number, source, step and run.
+/// R-FWK-33, R-REF-66: a history can be cut by place, number, source, step and run.
 #[tokio::test]
 async fn a_history_can_be_cut() {
     let graph = line(&Calls::default(), &["a", "b"]).compile().unwrap();
@@ -43,7 +44,7 @@ async fn a_history_can_be_cut() {
     assert_eq!(count(HistoryQuery { run: Some(first.run), ..HistoryQuery::default() }).await, 3);
 }
 
-/// R-FWK-31: a stored checkpoint never changes when later supersteps change the same values.
+/// R-FWK-31, R-REF-61: a stored checkpoint never changes when later supersteps change the same values.
 #[tokio::test]
 async fn a_stored_checkpoint_never_changes_later() {
     let mut graph = dynamic(json!({ "log": log_field(), "map": { "reducer": "deep_merge", "default": {} } }));
@@ -70,7 +71,7 @@ async fn a_stored_checkpoint_never_changes_later() {
     }
 }
 
-/// R-FWK-53: a number and its text name the same thread; names no store can hold are refused.
+/// R-FWK-53, R-REF-62: a number and its text name the same thread; names no store can hold are refused.
 #[tokio::test]
 async fn numbers_and_text_name_one_thread() {
     let graph = line(&Calls::default(), &["a"]).compile().unwrap();
@@ -84,7 +85,7 @@ async fn numbers_and_text_name_one_thread() {
     }
 }
 
-/// R-GRA-38, R-GRA-40: an input continues a finished thread and drops what was due on an unfinished one.
+/// R-GRA-38, R-GRA-40, R-REF-41: an input continues a finished thread and drops what was due on an unfinished one.
 #[tokio::test]
 async fn an_input_continues_a_thread_and_drops_what_was_due() {
     let calls = Calls::default();
@@ -100,7 +101,7 @@ async fn an_input_continues_a_thread_and_drops_what_was_due() {
     );
 }
 
-/// R-GRA-40: an empty input is refused, and there is nothing to go on with on a new thread.
+/// R-GRA-40, R-REF-42: an empty input is refused, and there is nothing to go on with on a new thread.
 #[tokio::test]
 async fn an_empty_input_is_refused() {
     let calls = Calls::default();
@@ -115,7 +116,7 @@ async fn an_empty_input_is_refused() {
     assert_eq!(graph.threads().status("t").await.unwrap(), None);
 }
 
-/// R-FWK-33: deleting a thread removes all of it, graphs inside included, and nothing of others.
+/// R-FWK-33, R-REF-67: deleting a thread removes all of it, graphs inside included, and nothing of others.
 #[tokio::test]
 async fn deleting_a_thread_leaves_others_alone() {
     let inner = line(&Calls::default(), &["x", "y"]).compile().unwrap();
@@ -164,7 +165,8 @@ async fn a_copy_goes_its_own_way() {
     assert_eq!(refused(graph.threads().copy("t", "copy").await).code(), Code::InputInvalid);
 }
 
-/// R-FWK-43: a pruned thread keeps its newest checkpoint whole: its open question is answered as on an unpruned twin.
+/// R-FWK-43, R-REF-68: a pruned thread keeps its newest checkpoint whole: its open question is answered as on an
+/// unpruned twin.
 #[tokio::test]
 async fn a_pruned_thread_goes_on_like_its_twin() {
     let graph = asking();

@@ -80,7 +80,7 @@ pub async fn fields_that_did_not_change_keep_their_values(store: SharedCheckpoin
     reads_as_folded(store, updates, |change| *change == Change::Set).await;
 }
 
-/// R-FWK-42: a history of mixed changes reads as plain folding at every checkpoint.
+/// R-FWK-42, R-REF-69: a history of mixed changes reads as plain folding at every checkpoint.
 pub async fn a_history_of_mixed_changes_reads_as_folded(store: SharedCheckpointer) {
     let mut random = 42_u64;
     let mut next = move |below: u64| {
@@ -222,7 +222,7 @@ macro_rules! checkpointer_growth {
                 check($open, $drive, checks::fields_that_did_not_change_keep_their_values);
             }
 
-            /// R-FWK-42: a history of mixed changes reads as plain folding at every checkpoint.
+            /// R-FWK-42, R-REF-69: a history of mixed changes reads as plain folding at every checkpoint.
             #[test]
             fn a_history_of_mixed_changes_reads_as_folded() {
                 check($open, $drive, checks::a_history_of_mixed_changes_reads_as_folded);

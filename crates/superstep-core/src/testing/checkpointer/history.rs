@@ -129,7 +129,7 @@ pub async fn a_listing_can_be_of_several_values_of_metadata(store: SharedCheckpo
     lists(store, rows).await;
 }
 
-/// R-FWK-33: filters, `before` and a limit hold together; the limit counts what passes the filters.
+/// R-FWK-33, R-REF-66: filters, `before` and a limit hold together; the limit counts what passes the filters.
 pub async fn filters_before_and_limit_hold_together(store: SharedCheckpointer) {
     let even = || metadata([("parity", json!("even"))]);
     let rows: Vec<(_, &[u128])> = vec![
@@ -256,7 +256,8 @@ macro_rules! checkpointer_history {
                 check($open, $drive, checks::a_listing_can_be_of_several_values_of_metadata);
             }
 
-            /// R-FWK-33: filters, `before` and a limit hold together; the limit counts what passes the filters.
+            /// R-FWK-33, R-REF-66: filters, `before` and a limit hold together; the limit counts what passes the
+            /// filters.
             #[test]
             fn filters_before_and_limit_hold_together() {
                 check($open, $drive, checks::filters_before_and_limit_hold_together);

@@ -153,7 +153,7 @@ pub async fn a_checkpoint_without_a_parent_begins_anew(store: SharedCheckpointer
     assert_eq!(writer.stored(At::Latest).await, writer.values());
 }
 
-/// R-FWK-34: a stored checkpoint never changes when later steps go on.
+/// R-FWK-34, R-REF-61: a stored checkpoint never changes when later steps go on.
 pub async fn a_stored_checkpoint_never_changes(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let first = writer.step(json!({ "log": ["a"], "data": [1], "notes": { "a": 1 }, "recent": [1, 2, 3] })).await;
@@ -251,7 +251,7 @@ macro_rules! checkpointer_lineage {
                 check($open, $drive, checks::a_checkpoint_without_a_parent_begins_anew);
             }
 
-            /// R-FWK-34: a stored checkpoint never changes when later steps go on.
+            /// R-FWK-34, R-REF-61: a stored checkpoint never changes when later steps go on.
             #[test]
             fn a_stored_checkpoint_never_changes() {
                 check($open, $drive, checks::a_stored_checkpoint_never_changes);

@@ -108,7 +108,7 @@ pub async fn a_commit_without_a_status_leaves_it(store: SharedCheckpointer) {
     assert_eq!(status(&writer).await, Some(ThreadStatus::Interrupted));
 }
 
-/// R-FWK-33: deleting a thread removes its checkpoints, entries and status in all graphs.
+/// R-FWK-33, R-REF-67: deleting a thread removes its checkpoints, entries and status in all graphs.
 pub async fn deleting_a_thread_removes_all_of_it(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let saved = writer.steps(3).await;
@@ -219,7 +219,7 @@ macro_rules! checkpointer_threads {
                 check($open, $drive, checks::a_commit_without_a_status_leaves_it);
             }
 
-            /// R-FWK-33: deleting a thread removes its checkpoints, entries and status in all graphs.
+            /// R-FWK-33, R-REF-67: deleting a thread removes its checkpoints, entries and status in all graphs.
             #[test]
             fn deleting_a_thread_removes_all_of_it() {
                 check($open, $drive, checks::deleting_a_thread_removes_all_of_it);

@@ -55,7 +55,7 @@ pub async fn what_stays_is_whole(store: SharedCheckpointer) {
     }
 }
 
-/// R-FWK-43: a thread goes on after pruning like one that was not pruned.
+/// R-FWK-43, R-REF-68: a thread goes on after pruning like one that was not pruned.
 pub async fn a_pruned_thread_goes_on_like_its_twin(store: SharedCheckpointer) {
     let mut writer = grown(&store, 40).await;
     store.copy_thread(writer.thread(), &"twin".into()).await.expect("the target is free");
@@ -116,7 +116,7 @@ pub async fn what_waits_for_a_person_stays(store: SharedCheckpointer) {
     assert_eq!(left(&writer).await, [10, 9]);
 }
 
-/// R-FWK-43: an interrupted thread stays resumable, however little is kept.
+/// R-FWK-43, R-REF-68: an interrupted thread stays resumable, however little is kept.
 pub async fn an_interrupted_thread_stays_resumable(store: SharedCheckpointer) {
     let mut writer = grown(&store, 10).await;
     writer.know(id(10), 1, question(1)).await;
@@ -231,7 +231,7 @@ macro_rules! checkpointer_upkeep {
                 check($open, $drive, checks::what_stays_is_whole);
             }
 
-            /// R-FWK-43: a thread goes on after pruning like one that was not pruned.
+            /// R-FWK-43, R-REF-68: a thread goes on after pruning like one that was not pruned.
             #[test]
             fn a_pruned_thread_goes_on_like_its_twin() {
                 check($open, $drive, checks::a_pruned_thread_goes_on_like_its_twin);
@@ -261,7 +261,7 @@ macro_rules! checkpointer_upkeep {
                 check($open, $drive, checks::what_waits_for_a_person_stays);
             }
 
-            /// R-FWK-43: an interrupted thread stays resumable, however little is kept.
+            /// R-FWK-43, R-REF-68: an interrupted thread stays resumable, however little is kept.
             #[test]
             fn an_interrupted_thread_stays_resumable() {
                 check($open, $drive, checks::an_interrupted_thread_stays_resumable);

@@ -31,7 +31,7 @@ async fn the_update_of_a_command_is_applied_once() {
     }
 }
 
-/// R-FWK-7: `goto` takes the place of the edges; in the reference's habits it adds to them.
+/// R-FWK-7, R-REF-43: `goto` takes the place of the edges; in the reference's habits it adds to them.
 #[tokio::test]
 async fn goto_replaces_edges_or_adds_to_them() {
     let other = || Command::goto("other");

@@ -47,7 +47,7 @@ const REFUSED: [(&str, Draw); 11] = [
     }),
 ];
 
-/// R-FWK-9: each problem of a drawing is refused with a message of its own.
+/// R-FWK-9, R-REF-1, R-REF-2: each problem of a drawing is refused with a message of its own.
 #[test]
 fn each_problem_has_its_own_message() {
     for (number, (words, draw)) in REFUSED.into_iter().enumerate() {
@@ -116,7 +116,7 @@ fn schema_problems_are_listed_with_the_others() {
     }
 }
 
-/// Case 12 (no id): what is added after compile does not change the compiled graph.
+/// R-REF-12: what is added after compile does not change the compiled graph.
 #[tokio::test]
 async fn a_compiled_graph_does_not_change_any_more() {
     let mut g = graph("g");

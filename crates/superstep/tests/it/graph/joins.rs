@@ -26,7 +26,7 @@ async fn joined(lengths: &[usize]) -> Value {
     .await
 }
 
-/// R-FWK-3: a join runs its target once, after the last source, whether sources end together or apart.
+/// R-FWK-3, R-REF-22: a join runs its target once, after the last source, whether sources end together or apart.
 #[tokio::test]
 async fn a_join_waits_for_all_sources_in_the_same_or_different_supersteps() {
     assert_eq!(joined(&[1, 1]).await, json!(["0.0", "1.0", "join"]));
@@ -34,7 +34,7 @@ async fn a_join_waits_for_all_sources_in_the_same_or_different_supersteps() {
     assert_eq!(joined(&[3, 1, 2]).await, json!(["0.0", "1.0", "2.0", "0.1", "2.1", "0.2", "join"]));
 }
 
-/// R-FWK-3: a join in a loop fires again for each round in which all its sources have run.
+/// R-FWK-3, R-REF-22: a join in a loop fires again for each round in which all its sources have run.
 #[tokio::test]
 async fn a_join_in_a_loop_is_armed_again() {
     let log = log_of(|g| {
@@ -50,7 +50,7 @@ async fn a_join_in_a_loop_is_armed_again() {
     assert_eq!(log, json!([round, round, round].concat()));
 }
 
-/// R-FWK-3: one source finishing twice does not stand for the other.
+/// R-FWK-3, R-REF-22: one source finishing twice does not stand for the other.
 #[tokio::test]
 async fn a_source_that_runs_twice_does_not_fill_a_join() {
     let done = outcome(
@@ -75,7 +75,7 @@ async fn a_source_that_runs_twice_does_not_fill_a_join() {
     );
 }
 
-/// R-FWK-3: a plain edge beside a join runs the target for each of the two.
+/// R-FWK-3, R-REF-23: a plain edge beside a join runs the target for each of the two.
 #[tokio::test]
 async fn a_join_and_an_edge_into_one_node_both_count() {
     let log = log_of(|g| {

@@ -80,7 +80,7 @@ async fn a_node_takes_the_state_the_context_both_or_nothing() {
     assert_eq!(keyed(informed).await, json!(["a", 1]));
 }
 
-/// R-FWK-2, R-GRA-46: a node returns nothing, an update, a command, an option or a result of these.
+/// R-FWK-2, R-GRA-46, R-REF-27: a node returns nothing, an update, a command, an option or a result of these.
 #[tokio::test]
 async fn a_node_returns_nothing_an_update_a_command_or_a_result() {
     assert_eq!(alone(|| ()).await, json!([]));

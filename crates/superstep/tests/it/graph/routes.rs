@@ -24,7 +24,7 @@ async fn refused<G: IntoGo + 'static>(decide: fn(&Record) -> G, targets: Routes)
     outcome(|g| draw(g, decide, targets), json!({ "n": 0 })).await.unwrap_err()
 }
 
-/// R-FWK-4: a router returns a name, several names, sends, a mix of these, or the end.
+/// R-FWK-4, R-REF-37: a router returns a name, several names, sends, a mix of these, or the end.
 #[tokio::test]
 async fn a_route_returns_names_sends_or_the_end() {
     assert_eq!(routed(|_| "b").await, json!(["a", "b"]));

@@ -29,7 +29,7 @@ fn map_reduce<M>(g: &mut Graph<Record>, pages: u32, read: impl IntoNode<Record, 
     g.route(fan, move |_: &Record| (0..pages).map(|number| Send::new(read, page(number))).collect::<Vec<_>>(), [read]);
 }
 
-/// R-FWK-6: each send is a task with its own typed input; their edges are followed, to one later task.
+/// R-FWK-6, R-REF-35: each send is a task with its own typed input; their edges are followed, to one later task.
 #[tokio::test]
 async fn each_send_has_its_own_input_and_its_edges_are_followed() {
     let read = |page: Sent<Page>| json!({ "log": [page.number], "n": page.text.len() });
@@ -38,7 +38,7 @@ async fn each_send_has_its_own_input_and_its_edges_are_followed() {
     assert_eq!((field(&done, "title"), done.supersteps), (json!(6), 3));
 }
 
-/// R-FWK-6: the updates of twelve sends are applied in the order of the sends, whoever ends first.
+/// R-FWK-6, R-REF-34: the updates of twelve sends are applied in the order of the sends, whoever ends first.
 #[tokio::test]
 async fn twelve_sends_keep_their_order() {
     let read = async |page: Sent<Page>| {

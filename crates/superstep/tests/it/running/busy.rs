@@ -43,7 +43,7 @@ async fn meet(when_busy: WhenBusy) -> (Compiled<Record>, Result<Outcome<Record>>
     (graph, first.await, second.await)
 }
 
-/// R-FWK-20: by default runs wait for their turn, in the order they came.
+/// R-FWK-20, R-REF-60: by default runs wait for their turn, in the order they came.
 #[tokio::test]
 async fn runs_queue_in_order() {
     let (graph, open) = gated();
@@ -65,7 +65,7 @@ async fn runs_queue_in_order() {
     assert_eq!(names, ["waits", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"]);
 }
 
-/// R-FWK-20: told to reject, a run on a busy thread is refused with the status 409 and changes nothing.
+/// R-FWK-20, R-REF-60: told to reject, a run on a busy thread is refused with the status 409 and changes nothing.
 #[tokio::test]
 async fn a_busy_thread_may_refuse() {
     let (graph, first, second) = meet(WhenBusy::Reject).await;

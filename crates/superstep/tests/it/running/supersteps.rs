@@ -50,7 +50,7 @@ async fn an_empty_input_is_refused_and_nothing_means_go_on() {
     assert_eq!(field(&graph.go_on("t").await.unwrap(), "log"), json!(["a", "b"]));
 }
 
-/// R-GRA-41: all tasks of a superstep see the same state, and none another's update.
+/// R-GRA-41, R-REF-31: all tasks of a superstep see the same state, and none another's update.
 #[tokio::test]
 async fn tasks_of_one_superstep_see_the_same_state() {
     let mut g = graph("g");
@@ -131,7 +131,7 @@ async fn a_thousand_runs_give_one_result() {
     }
 }
 
-/// R-FWK-2: a deferred node runs once, after every other branch, whatever their lengths.
+/// R-FWK-2, R-REF-24: a deferred node runs once, after every other branch, whatever their lengths.
 #[tokio::test]
 async fn a_deferred_node_runs_once_after_all_others() {
     let log = log_of(|g| {
