@@ -75,46 +75,45 @@ pub(crate) fn apply_with_undo(
     updates: impl IntoIterator<Item = TaskUpdate>,
     rules: FoldRules,
 ) -> Result<(Applied, TakeBack)> {
-    let (nodes, updates): (SmallVec<[Arc<str>; 1]>, SmallVec<[Update; 1]>) =
-        updates.into_iter().map(|TaskUpdate { node, update }| (node, update)).unzip();
-    let mut writes: SmallVec<[TaskWrite<'_>; 4]> = SmallVec::new();
-    for (node, update) in nodes.iter().zip(updates) {
-        writes.extend(update.into_iter().map(|write| TaskWrite { node, write }));
+    let mut updates = updates.into_iter();
+    let Some(first) = updates.next() else { return Ok(Default::default()) };
+    let mut nodes: SmallVec<[Arc<str>; 1]> = SmallVec::new();
+    let second = updates.next();
+    if second.is_none() && has_no_conflict(schema, first.update.writes(), rules) {
+        nodes.push(first.node);
+        let writes = first.update.into_iter().map(|write| TaskWrite { task: 0, write });
+        return Fold::new(schema, written, rules, &nodes).all(state, writes, None);
     }
-    if writes.is_empty() {
-        return Ok(Default::default());
+    let mut writes: SmallVec<[TaskWrite; 4]> = SmallVec::new();
+    for (task, TaskUpdate { node, update }) in [first].into_iter().chain(second).chain(updates).enumerate() {
+        nodes.push(node);
+        writes.extend(update.into_iter().map(|write| TaskWrite { task, write }));
     }
-    conflict::settle(schema, &mut writes)?;
+    conflict::settle(schema, &nodes, &mut writes)?;
     let risky = risky_fields(schema, &writes, rules);
     // Fields are independent, so what can fail goes first: then there is little to take back.
-    let place = |write: &TaskWrite<'_>| (!risky.contains(write.write.field), write.write.field);
-    if !writes.is_sorted_by_key(place) {
-        writes.sort_by_key(place);
-    }
-    if Arc::get_mut(state).is_none() {
-        *state = schema.ops.copy(&**state);
-    }
-    let target = Arc::get_mut(state).expect("a copied state has one owner");
-    let mut fold = Fold { schema, written, rules, applied: Applied::default(), back: TakeBack::default() };
+    writes.sort_by_key(|write| (!risky.contains(write.write.field), write.write.field));
     let last_risky = writes.iter().rposition(|write| risky.contains(write.write.field));
-    for (index, write) in writes.into_iter().enumerate() {
-        let undoable = rules.keep_undo || last_risky.is_some_and(|last| index < last);
-        if let Err(error) = fold.one(target, write, undoable) {
-            fold.back.run(target, fold.written);
-            return Err(error);
-        }
-    }
-    fold.applied.changes.sort_by_key(|(field, _)| *field);
-    Ok((fold.applied, fold.back))
+    Fold::new(schema, written, rules, &nodes).all(state, writes.into_iter(), last_risky)
+}
+
+/// Whether writes of one task can be folded one after the other with nothing to take back when one is refused: each
+/// has a field of its own, and only the first can fail.
+fn has_no_conflict(schema: &Schema, writes: &[Write], rules: FoldRules) -> bool {
+    let is_repeated = |index: usize| writes[..index].iter().any(|earlier| earlier.field == writes[index].field);
+    writes.len() <= 8 && (1..writes.len()).all(|index| !is_repeated(index) && !is_risky(schema, &writes[index], rules))
 }
 
 /// The fields one of whose writes may be refused: by the reducer, by `set_once`, or because it must be read first.
-fn risky_fields(schema: &Schema, writes: &[TaskWrite<'_>], rules: FoldRules) -> FieldSet {
-    let is_risky = |write: &Write| {
-        let field = schema.field(write.field);
-        field.fallible || (rules.strict_set_once && field.flags.set_once) || !field.ops.fits(write.how, &write.value)
-    };
-    writes.iter().map(|write| &write.write).filter(|write| is_risky(write)).map(|write| write.field).collect()
+fn risky_fields(schema: &Schema, writes: &[TaskWrite], rules: FoldRules) -> FieldSet {
+    let writes = writes.iter().map(|write| &write.write);
+    writes.filter(|write| is_risky(schema, write, rules)).map(|write| write.field).collect()
+}
+
+fn is_risky(schema: &Schema, write: &Write, rules: FoldRules) -> bool {
+    let field = schema.field(write.field);
+    let may_be_refused = field.fallible || field.has_checks() || field.checked;
+    may_be_refused || (rules.strict_set_once && field.flags.set_once) || !field.ops.fits(write.how, &write.value)
 }
 
 /// What takes a fold back.
@@ -135,8 +134,9 @@ impl TakeBack {
     }
 }
 
-pub(crate) struct TaskWrite<'a> {
-    pub(crate) node: &'a Arc<str>,
+pub(crate) struct TaskWrite {
+    /// Which of the tasks that are folded together.
+    pub(crate) task: usize,
     pub(crate) write: Write,
 }
 
@@ -144,12 +144,42 @@ struct Fold<'a> {
     schema: &'a Schema,
     written: &'a mut FieldSet,
     rules: FoldRules,
+    nodes: &'a [Arc<str>],
     applied: Applied,
     back: TakeBack,
 }
 
-impl Fold<'_> {
-    fn one(&mut self, state: &mut AnyState, TaskWrite { node, write }: TaskWrite<'_>, undoable: bool) -> Result<()> {
+impl<'a> Fold<'a> {
+    fn new(schema: &'a Schema, written: &'a mut FieldSet, rules: FoldRules, nodes: &'a [Arc<str>]) -> Self {
+        Self { schema, written, rules, nodes, applied: Applied::default(), back: TakeBack::default() }
+    }
+
+    /// Folds in this order; what comes before the last write that may be refused can be taken back.
+    fn all(
+        mut self,
+        state: &mut Arc<AnyState>,
+        writes: impl Iterator<Item = TaskWrite>,
+        last_risky: Option<usize>,
+    ) -> Result<(Applied, TakeBack)> {
+        if Arc::get_mut(state).is_none() {
+            *state = self.schema.ops.copy(&**state);
+        }
+        let target = Arc::get_mut(state).expect("a copied state has one owner");
+        for (index, write) in writes.enumerate() {
+            let undoable = self.rules.keep_undo || last_risky.is_some_and(|last| index < last);
+            if let Err(error) = self.one(target, write, undoable) {
+                self.back.run(target, self.written);
+                return Err(error);
+            }
+        }
+        if !self.applied.changes.is_sorted_by_key(|(field, _)| *field) {
+            self.applied.changes.sort_by_key(|(field, _)| *field);
+        }
+        Ok((self.applied, self.back))
+    }
+
+    fn one(&mut self, state: &mut AnyState, TaskWrite { task, write }: TaskWrite, undoable: bool) -> Result<()> {
+        let node = &self.nodes[task];
         let (id, field) = (write.field, self.schema.field(write.field));
         if field.flags.set_once && self.written.contains(id) {
             return self.set_again(state, node, &write);

@@ -15,7 +15,7 @@ use crate::schema::Schema;
 use crate::update::How;
 
 /// Leaves at most one write to each field that keeps one value, and one `Overwrite` to any field.
-pub(super) fn settle(schema: &Schema, writes: &mut SmallVec<[TaskWrite<'_>; 4]>) -> Result<()> {
+pub(super) fn settle(schema: &Schema, nodes: &[Arc<str>], writes: &mut SmallVec<[TaskWrite; 4]>) -> Result<()> {
     if writes.len() < 2 {
         return Ok(());
     }
@@ -28,25 +28,25 @@ pub(super) fn settle(schema: &Schema, writes: &mut SmallVec<[TaskWrite<'_>; 4]>)
         }
     }
     for field in repeated {
-        settle_field(schema, field, writes)?;
+        settle_field(schema, field, nodes, writes)?;
     }
     Ok(())
 }
 
-fn settle_field(schema: &Schema, id: FieldId, writes: &mut SmallVec<[TaskWrite<'_>; 4]>) -> Result<()> {
+fn settle_field(schema: &Schema, id: FieldId, nodes: &[Arc<str>], writes: &mut SmallVec<[TaskWrite; 4]>) -> Result<()> {
     if schema.extras == Some(id) {
-        return settle_extras(schema, id, writes);
+        return settle_extras(schema, id, nodes, writes);
     }
     let field = schema.field(id);
-    let on_field = |write: &TaskWrite<'_>| write.write.field == id;
-    let overwrites = |write: &TaskWrite<'_>| on_field(write) && write.write.how == How::Overwrite;
+    let on_field = |write: &TaskWrite| write.write.field == id;
+    let overwrites = |write: &TaskWrite| on_field(write) && write.write.how == How::Overwrite;
     if writes.iter().filter(|write| overwrites(write)).count() > 1 {
-        return Err(refuse(&field.name, &on(id, writes)));
+        return Err(refuse(&field.name, &on(id, nodes, writes)));
     }
     let keeper = if field.reducer.is_some() {
         writes.iter().position(overwrites)
-    } else if field.conflict == Conflict::Refuse && !all_equal(field, &on(id, writes)) {
-        return Err(refuse(&field.name, &on(id, writes)));
+    } else if field.conflict == Conflict::Refuse && !all_equal(field, &on(id, nodes, writes)) {
+        return Err(refuse(&field.name, &on(id, nodes, writes)));
     } else {
         writes.iter().rposition(on_field)
     };
@@ -62,9 +62,9 @@ fn settle_field(schema: &Schema, id: FieldId, writes: &mut SmallVec<[TaskWrite<'
 }
 
 /// Undeclared fields share one slot, but two writers of one of them are in conflict all the same.
-fn settle_extras(schema: &Schema, id: FieldId, writes: &[TaskWrite<'_>]) -> Result<()> {
+fn settle_extras(schema: &Schema, id: FieldId, nodes: &[Arc<str>], writes: &[TaskWrite]) -> Result<()> {
     let mut by_key: BTreeMap<String, Vec<(Arc<str>, Datum)>> = BTreeMap::new();
-    for (node, value) in on(id, writes) {
+    for (node, value) in on(id, nodes, writes) {
         let Ok(Value::Object(values)) = value.to_json() else { continue };
         for (key, value) in values {
             by_key.entry(key).or_default().push((node.clone(), Datum::json(value)));
@@ -76,9 +76,9 @@ fn settle_extras(schema: &Schema, id: FieldId, writes: &[TaskWrite<'_>]) -> Resu
 }
 
 /// Who wrote what to a field, in order.
-fn on(id: FieldId, writes: &[TaskWrite<'_>]) -> Vec<(Arc<str>, Datum)> {
+fn on(id: FieldId, nodes: &[Arc<str>], writes: &[TaskWrite]) -> Vec<(Arc<str>, Datum)> {
     let mine = writes.iter().filter(|write| write.write.field == id);
-    mine.map(|write| (write.node.clone(), write.write.value.clone())).collect()
+    mine.map(|write| (nodes[write.task].clone(), write.write.value.clone())).collect()
 }
 
 fn all_equal(field: &Field, values: &[(Arc<str>, Datum)]) -> bool {

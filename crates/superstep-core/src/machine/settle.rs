@@ -54,7 +54,8 @@ impl Machine {
     fn check_quorums(&self) -> Result<()> {
         for slot in &self.slots {
             let node = slot.due.node;
-            let (Some(needed), succeeded) = (self.needed(node), self.succeeded(node)) else { continue };
+            let Some(needed) = self.needed(node) else { continue };
+            let succeeded = self.succeeded(node);
             if succeeded < needed {
                 let message = format!("{needed} of its tasks must succeed, and there were only {succeeded}");
                 let help = "send it more tasks, or lower the quorum";
@@ -150,12 +151,12 @@ impl Machine {
         }
         let finished = finished_nodes(&self.slots);
         self.remember(&finished);
-        let slots = std::mem::take(&mut self.slots);
-        let leads = slots.into_iter().filter_map(|slot| match slot.status {
-            Status::Done { resolved, .. } => Some((Some(slot.due.node), resolved.leads)),
+        let leads = self.slots.iter_mut().filter_map(|slot| match &mut slot.status {
+            Status::Done { resolved, .. } => Some((Some(slot.due.node), std::mem::take(&mut resolved.leads))),
             _ => None,
         });
         advance(&self.graph, &mut self.position, leads);
+        self.slots.clear();
         self.position.step += 1;
         self.supersteps += 1;
         self.pending.clear();
