@@ -86,7 +86,7 @@ pub(crate) struct Call {
 /// ```
 #[must_use = "a run does nothing until it is awaited or streamed"]
 pub struct Run<S, C = ()> {
-    call: Call,
+    call: Box<Call>,
     types: PhantomData<fn() -> (S, C)>,
 }
 
@@ -96,7 +96,7 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
         // A graph without a context needs none to be given.
         let needs_context = TypeId::of::<C>() != TypeId::of::<()>();
         let context: Option<Arc<dyn Any + Send + Sync>> = (!needs_context).then(|| Arc::new(()) as _);
-        let call = Call {
+        let call = Box::new(Call {
             program: graph.program.clone(),
             lanes: graph.lanes.clone(),
             input,
@@ -126,7 +126,7 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
             sink: None,
             inside: None,
             command: None,
-        };
+        });
         Self { call, types: PhantomData }
     }
 

@@ -145,6 +145,11 @@ pub(crate) async fn run_task(cx: Cx) -> TaskEnd {
     if entry.is_plain() && cx.0.task.timeout().is_none() {
         return ended(guarded(&entry.action, &cx).await);
     }
+    // Apart, so that a run whose nodes ask for none of this does not carry the room for it.
+    Box::pin(run_with_policies(&cx, entry)).await
+}
+
+async fn run_with_policies(cx: &Cx, entry: &NodeEntry) -> TaskEnd {
     let _permit = match &entry.concurrency {
         Some(limit) => limit.clone().acquire_owned().await.ok(),
         None => None,
@@ -160,7 +165,7 @@ pub(crate) async fn run_task(cx: Cx) -> TaskEnd {
     {
         return TaskEnd::Cached(output);
     }
-    let (end, by) = attempts(&cx, entry).await;
+    let (end, by) = attempts(cx, entry).await;
     // What a handler gave stands for a failure, and failures are not kept.
     if let (TaskEnd::Done(output), By::Node, Some(key), Some(cache)) = (&end, by, cache_key, cache) {
         let ttl = entry.cache.as_ref().and_then(|policy| policy.ttl);

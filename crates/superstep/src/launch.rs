@@ -71,10 +71,28 @@ impl Held {
 }
 
 /// Starts a run and sees it to its end.
-pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
+pub(crate) async fn start(mut call: Box<Call>) -> Result<RawOutcome> {
     if let Some(caller) = call.inside.take() {
-        return start_inside(call, &caller).await;
+        return Box::pin(start_inside(call, &caller)).await;
     }
+    // Apart, so that a run carries no room for its start while it goes on.
+    let mut run = Box::pin(begin_run(call)).await?;
+    let ended = drive_limited(&mut run.machine, &run.shared).await;
+    if let Err(error) = &ended {
+        Box::pin(note_stop(&run.shared, error)).await;
+    }
+    conclude(&run.shared, ended?)
+}
+
+/// A run that has begun. Fields are dropped in order: the lease is given back before the turn is.
+struct Begun {
+    machine: Machine,
+    shared: Arc<Shared>,
+    _held: Option<Held>,
+    _turn: Option<Turn>,
+}
+
+async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
     let context = check(&mut call)?;
     let (clock, world) = call_world(&call);
     let run = call.run.unwrap_or_else(|| RunId::from_bits(world.fresh()));
@@ -118,11 +136,7 @@ pub(crate) async fn start(mut call: Call) -> Result<RawOutcome> {
         let error = told_why(&shared, &machine, answers, error).await;
         return Err(error.on_thread(shared.thread.as_ref()));
     }
-    let ended = drive_limited(&mut machine, &shared).await;
-    if let Err(error) = &ended {
-        note_stop(&shared, error).await;
-    }
-    conclude(&shared, ended?)
+    Ok(Box::new(Begun { machine, shared, _held: held, _turn: turn }))
 }
 
 /// Waits for the run's turn on its thread and takes the right to move it, within the time the run may take.
@@ -150,7 +164,7 @@ async fn enter(
 }
 
 /// Starts a run as a part of the node that called it.
-async fn start_inside(call: Call, caller: &Caller) -> Result<RawOutcome> {
+async fn start_inside(call: Box<Call>, caller: &Caller) -> Result<RawOutcome> {
     let is_set = [
         (call.thread.is_some() || call.at.is_some(), "a thread or checkpoint"),
         (call.run.is_some(), "a run id"),

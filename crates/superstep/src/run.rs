@@ -31,7 +31,7 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result
         }
         let step = machine.step();
         if let Some(sink) = &shared.sink {
-            sink.publish(shared, machine.take_events()).await;
+            Box::pin(sink.publish(shared, machine.take_events())).await;
         }
         match step {
             // A hand-over to another worker costs more than a superstep: one ready task runs right here.

@@ -16,6 +16,9 @@ use superstep_core::port::{At, Commit, HistoryQuery, Loaded, PruneReport, Retent
 use super::known::Known;
 use super::version::{Heads, Slots, Table, Version};
 
+/// Names that are looked through faster than looked up.
+const FEW: usize = 8;
+
 /// A checkpoint with its values and what is known of its tasks.
 #[derive(Clone)]
 struct Saved {
@@ -35,6 +38,7 @@ impl Saved {
 #[derive(Clone, Default)]
 pub(super) struct Line {
     names: Vec<Arc<str>>,
+    /// The numbers of names, once there are more than a few.
     numbers: BTreeMap<Arc<str>, u32>,
     saved: Vec<Saved>,
     /// Where each checkpoint is in `saved`, sorted by id: ids rise as a rule, so that a new one goes to the end.
@@ -133,13 +137,24 @@ impl Line {
     }
 
     fn number(&mut self, field: &Arc<str>) -> u32 {
-        if let Some(number) = self.numbers.get(field) {
-            return *number;
+        if let Some(number) = self.find(field) {
+            return number;
         }
         let number = self.names.len() as u32;
         self.names.push(field.clone());
-        self.numbers.insert(field.clone(), number);
+        if self.names.len() > FEW {
+            let named = self.names.iter().cloned().zip(0..).skip(self.numbers.len());
+            self.numbers.extend(named);
+        }
         number
+    }
+
+    fn find(&self, field: &Arc<str>) -> Option<u32> {
+        if self.names.len() > FEW {
+            return self.numbers.get(field).copied();
+        }
+        let place = self.names.iter().position(|name| Arc::ptr_eq(name, field) || name == field);
+        place.map(|place| place as u32)
     }
 
     fn add(&mut self, checkpoint: &Arc<Checkpoint>, ready: Ready) {
@@ -184,8 +199,8 @@ impl Line {
         let stored = heads.iter().flatten().copied().filter(made).count();
         stored == changes.clone().count()
             && changes.all(|change| {
-                let number = self.numbers.get(&change.field);
-                let version = number.and_then(|number| heads[*number as usize]).filter(made);
+                let number = self.find(&change.field);
+                let version = number.and_then(|number| heads[number as usize]).filter(made);
                 version.is_some_and(|version| is_made_by(version, change, commit.state.as_ref()))
             })
     }

@@ -16,7 +16,8 @@ pub(super) struct Thread {
     fence: u64,
     holder: Option<RunId>,
     status: Option<ThreadStatus>,
-    lines: BTreeMap<Namespace, Line>,
+    /// Boxed: a map has room for several, and a thread has mostly one.
+    lines: BTreeMap<Namespace, Box<Line>>,
 }
 
 impl Thread {
@@ -53,7 +54,7 @@ impl Thread {
     }
 
     pub(super) fn line(&self, namespace: &Namespace) -> Option<&Line> {
-        self.lines.get(namespace)
+        self.lines.get(namespace).map(|line| &**line)
     }
 
     pub(super) fn namespaces(&self) -> Vec<Namespace> {
@@ -80,7 +81,7 @@ impl Thread {
         }
         let mut line = Line::default();
         let is_new = line.commit(commit)?;
-        self.lines.insert(commit.namespace.clone(), line);
+        self.lines.insert(commit.namespace.clone(), Box::new(line));
         Ok(is_new)
     }
 
@@ -90,7 +91,8 @@ impl Thread {
             ThreadStatus::Busy => ThreadStatus::Idle,
             status => status,
         };
-        let lines = self.lines.iter().map(|(namespace, line)| (namespace.clone(), line.copy_for(thread))).collect();
+        let lines =
+            self.lines.iter().map(|(namespace, line)| (namespace.clone(), Box::new(line.copy_for(thread)))).collect();
         Some(Self { fence: 0, holder: None, status: Some(status), lines })
     }
 
