@@ -41,7 +41,7 @@ pub use event::Event;
 pub use limits::{Breakpoints, OnLimit};
 pub use resume::{Answers, Resume, already_answered};
 pub use store::read_state;
-pub use task::{HANDLER_ORDINALS, Task, TaskEnd, TaskKey, ids_at, question_id};
+pub use task::{HANDLER_ORDINALS, Task, TaskEnd, TaskKey, ids_at, question_id, question_id_in};
 pub use update::{AsNode, StateUpdate};
 pub use view::without;
 

@@ -219,7 +219,10 @@ impl RecordField {
         match self.slot(state) {
             // A long list is not copied to be able to take an append back.
             Slot::Json(Value::Array(items))
-                if matches!(self.rule, Rule::Named(JsonReducer::Add | JsonReducer::Capped(_))) =>
+                if matches!(
+                    self.rule,
+                    Rule::Named(JsonReducer::Add | JsonReducer::Append | JsonReducer::Capped(_))
+                ) =>
             {
                 let length = items.len();
                 Box::new(move |state| {

@@ -2,7 +2,7 @@
 
 use superstep::prelude::*;
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(State, Clone)]
 struct Story {
     topic: String,
     #[reduce(append)]

@@ -47,7 +47,8 @@ pub(crate) struct Call {
     pub(crate) at: Option<CheckpointId>,
     pub(crate) run: Option<RunId>,
     pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
-    pub(crate) missing_context: Option<&'static str>,
+    /// The type of context its nodes take, and its name.
+    pub(crate) needs_context: (TypeId, &'static str),
     pub(crate) checkpointer: Option<SharedCheckpointer>,
     pub(crate) store: Option<SharedStore>,
     pub(crate) control: Option<Control>,
@@ -94,8 +95,8 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
     pub(crate) fn new(graph: &Compiled<S, C>, input: Input) -> Self {
         let settings = &graph.program.settings;
         // A graph without a context needs none to be given.
-        let needs_context = TypeId::of::<C>() != TypeId::of::<()>();
-        let context: Option<Arc<dyn Any + Send + Sync>> = (!needs_context).then(|| Arc::new(()) as _);
+        let needs_none = TypeId::of::<C>() == TypeId::of::<()>();
+        let context: Option<Arc<dyn Any + Send + Sync>> = needs_none.then(|| Arc::new(()) as _);
         let call = Box::new(Call {
             program: graph.program.clone(),
             lanes: graph.lanes.clone(),
@@ -104,7 +105,7 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
             at: None,
             run: None,
             context,
-            missing_context: needs_context.then(type_name::<C>),
+            needs_context: (TypeId::of::<C>(), type_name::<C>()),
             checkpointer: settings.checkpointer.clone(),
             store: settings.store.clone(),
             control: None,

@@ -8,6 +8,7 @@ use superstep_core::drawing::Drawing;
 use superstep_core::machine::{Answers, Resume};
 use superstep_core::schema::Schema;
 use superstep_core::state::{Draft, IntoDraft, State};
+use superstep_core::types::FieldType;
 
 use crate::call::{Input, Run};
 use crate::lanes::Lanes;
@@ -101,6 +102,12 @@ impl<S: State, C: Send + Sync + 'static> Compiled<S, C> {
         let topology = &self.program.topology;
         let names: Vec<&str> = topology.output.iter().map(|id| &*topology.schema.field(*id).name).collect();
         topology.schema.json_schema(|field| names.contains(&&*field.name))
+    }
+
+    /// JSON Schema of the `configurable` values of a run, where the graph has one.
+    #[must_use]
+    pub fn configurable_schema(&self) -> Option<Value> {
+        self.program.settings.configurable.as_ref().map(FieldType::to_json_schema)
     }
 
     /// What compile let pass but found worth saying.

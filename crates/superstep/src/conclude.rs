@@ -11,7 +11,7 @@ use superstep_core::id::{CheckpointId, FieldId, RunId, ThreadId};
 use superstep_core::machine::{self, End, without};
 
 use crate::call::Status;
-use crate::context::Shared;
+use crate::context::{Shared, lock};
 
 /// What a run gives, without its type.
 pub(crate) struct RawOutcome {
@@ -65,6 +65,10 @@ pub(crate) fn conclude(shared: &Shared, outcome: machine::Outcome) -> Result<Raw
     if status == Status::Finished {
         check_output(shared, &outcome.state, outcome.checkpoint)?;
     }
+    let mut warnings = outcome.warnings;
+    if shared.outer.is_none() {
+        warnings.append(&mut lock(&shared.notes));
+    }
     let state = if shared.program.hides_fields { output_of(topology, &outcome.state) } else { outcome.state.clone() };
     Ok(RawOutcome {
         state,
@@ -74,7 +78,7 @@ pub(crate) fn conclude(shared: &Shared, outcome: machine::Outcome) -> Result<Raw
         checkpoint: outcome.checkpoint,
         next: outcome.next.iter().map(ToString::to_string).collect(),
         supersteps: outcome.supersteps,
-        warnings: outcome.warnings,
+        warnings,
         output: OutputJson { topology: topology.clone(), state: outcome.state },
     })
 }

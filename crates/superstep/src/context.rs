@@ -25,9 +25,11 @@ use crate::store::SharedStore;
 use crate::stream::Sink;
 
 mod ask;
+mod numbers;
 mod once;
 
 pub use ask::Ask;
+pub(crate) use numbers::{Kind, Numbers, Place};
 
 /// What all tasks of a run share.
 pub(crate) struct Shared {
@@ -50,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) spent: Arc<AtomicU64>,
     /// How many commits are under way.
     pub(crate) saving: Arc<AtomicUsize>,
+    /// What graphs inside let pass but should be known.
+    pub(crate) notes: Arc<Mutex<Vec<String>>>,
     /// The task this graph runs inside, where there is one.
     pub(crate) outer: Option<Cx>,
 }
@@ -63,6 +67,17 @@ impl Shared {
         }
         let saved = self.metadata.iter().filter(|(key, _)| !is_private(key));
         Arc::new(saved.map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+
+    /// Keeps the warnings of this graph for the result of the outermost one, each once.
+    pub(crate) fn note(&self, warnings: &[String]) {
+        let mut notes = lock(&self.notes);
+        for warning in warnings {
+            let note = format!("graph `{}`: {warning}", self.program.topology.name);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
     }
 }
 
@@ -96,26 +111,23 @@ pub(crate) struct TaskCell {
     made: Mutex<BTreeMap<String, Datum>>,
     /// Microseconds since 1970 of the last sign of life, for idle timeouts; 0 when nobody looks.
     pub(crate) alive: AtomicI64,
-    pub(crate) questions: AtomicU32,
-    pub(crate) calls: AtomicU32,
-    pub(crate) children: AtomicU32,
+    pub(crate) numbers: Numbers,
+    /// What the recorded steps of an error handler are told from those of its node by.
+    pub(crate) root: &'static str,
 }
 
 impl TaskCell {
     /// Begins a new attempt: the same questions are asked again, in the same order.
     pub(crate) fn restart(&self) {
         lock(&self.asked).clear();
-        self.questions.store(0, Ordering::Relaxed);
-        self.calls.store(0, Ordering::Relaxed);
-        self.children.store(0, Ordering::Relaxed);
+        self.numbers.restart();
     }
 
     /// The cell of the handler of a failed node: it knows what the node recorded, but its questions and the graphs it
     /// calls are its own.
     pub(crate) fn for_handler(&self) -> Self {
-        let apart = || AtomicU32::new(HANDLER);
         let made = Mutex::new(lock(&self.made).clone());
-        Self { made, questions: apart(), calls: apart(), children: apart(), ..Self::default() }
+        Self { made, numbers: Numbers::from(HANDLER), root: "handler/", ..Self::default() }
     }
 
     pub(crate) fn take_asked(&self) -> Vec<Question> {

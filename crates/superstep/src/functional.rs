@@ -15,12 +15,15 @@ use superstep_core::port::{BoxFuture, SharedCheckpointer};
 use superstep_core::record::Record;
 use superstep_core::schema::{Schema, SchemaBuilder, field};
 
+use crate::cache::{Cache, CachePolicy};
 use crate::call::{Input, Outcome, Run};
 use crate::compiled::Compiled;
 use crate::context::Cx;
 use crate::extract::View;
 use crate::graph::Graph;
+use crate::node::{NodeWith, Policies, node};
 use crate::output::NodeError;
+use crate::retry::Retry;
 
 /// What an entry point returns when the value to give and the value to keep for the next call differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +74,8 @@ pub struct EntrypointBuilder<I, O> {
     name: String,
     work: Work,
     checkpointer: Option<SharedCheckpointer>,
+    cache: Option<Cache>,
+    policies: Policies,
     types: PhantomData<fn(I) -> O>,
 }
 
@@ -107,13 +112,32 @@ where
         let future = work(input, cx);
         Box::pin(async move { future.await?.into_final() })
     });
-    EntrypointBuilder { name: name.to_owned(), work, checkpointer: None, types: PhantomData }
+    EntrypointBuilder {
+        name: name.to_owned(),
+        work,
+        checkpointer: None,
+        cache: None,
+        policies: Policies::default(),
+        types: PhantomData,
+    }
 }
 
 impl<I, O> EntrypointBuilder<I, O> {
     /// Where threads are kept, for runs that do not say otherwise.
     pub fn checkpointer(mut self, checkpointer: impl Into<SharedCheckpointer>) -> Self {
         self.checkpointer = Some(checkpointer.into());
+        self
+    }
+
+    /// Tries again when the function fails; what it has recorded is not done again.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.policies.retry.get_or_insert_default().push(retry);
+        self
+    }
+
+    /// Uses the result of an earlier equal call, kept in `cache`.
+    pub fn cache(mut self, cache: Cache, policy: CachePolicy) -> Self {
+        (self.cache, self.policies.cache) = (Some(cache), Some(policy));
         self
     }
 
@@ -135,14 +159,18 @@ impl<I, O> EntrypointBuilder<I, O> {
         let schema = fields.fold(Schema::builder(&name), SchemaBuilder::field).build()?;
         let mut graph = Graph::<Record, C>::with_schema(&name, schema);
         graph.input(["input"]).output(["output"]);
-        let node = graph.node(&name, move |cx: Cx, state: View<Record>| {
+        let function = move |cx: Cx, state: View<Record>| {
             let future = work(state.get("input").into_owned(), cx);
             async move {
                 let (output, previous) = future.await?;
                 Ok::<Value, NodeError>(json!({ "output": output, "previous": previous }))
             }
-        });
+        };
+        let node = graph.node(&name, NodeWith { policies: self.policies, ..node(function) });
         graph.edge(START, node).edge(node, END);
+        if let Some(cache) = self.cache {
+            graph.cache(cache);
+        }
         if let Some(checkpointer) = self.checkpointer {
             graph.checkpointer(checkpointer);
         }

@@ -23,6 +23,7 @@ use crate::context::{Limits, Shared};
 use crate::control::Control;
 use crate::lanes::{Turn, WhenBusy};
 use crate::output::NodeError;
+use crate::program::Program;
 use crate::run::{drive_limited, unless_cancelled, within};
 use crate::subgraph::{Caller, Inside};
 
@@ -127,6 +128,7 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
         limits: limits(&call),
         spent: Arc::default(),
         saving: Arc::default(),
+        notes: Arc::default(),
         outer: None,
     });
     let mut machine = Machine::new(call.program.topology.clone(), config(&call, &shared), loaded)
@@ -183,6 +185,10 @@ async fn start_inside(call: Box<Call>, caller: &Caller) -> Result<RawOutcome> {
             Error::new(Code::InputInvalid, "a graph inside a node starts with an input").help("it goes on by itself")
         );
     };
+    // The context around is good enough, where it is of the type the graph needs.
+    if call.context.is_none() && Any::type_id(&*caller.cx.0.shared.context) != call.needs_context.0 {
+        return Err(missing_context(&call.program, call.needs_context.1));
+    }
     let inside = Inside::run(&call.program, caller, input, call.context).await.map_err(NodeError::into_error)?;
     inside.conclude()
 }
@@ -201,14 +207,12 @@ fn check(call: &mut Call) -> Result<Arc<dyn Any + Send + Sync>> {
         ));
     }
     check_configurable(call)?;
-    call.context.take().ok_or_else(|| {
-        let name = call.missing_context.unwrap_or("the context");
-        Error::new(
-            Code::MissingContext,
-            format!("graph `{}` needs a context of type `{name}`", call.program.topology.name),
-        )
-        .help("give it with the run: `.context(..)`")
-    })
+    call.context.take().ok_or_else(|| missing_context(&call.program, call.needs_context.1))
+}
+
+fn missing_context(program: &Program, name: &str) -> Error {
+    let message = format!("graph `{}` needs a context of type `{name}`", program.topology.name);
+    Error::new(Code::MissingContext, message).help("give it with the run: `.context(..)`")
 }
 
 fn check_configurable(call: &Call) -> Result<()> {

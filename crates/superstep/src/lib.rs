@@ -57,6 +57,7 @@ pub use threads::{Snapshot, TaskState, Threads, UpdateState};
 
 pub use schemars;
 pub use schemars::JsonSchema;
+pub use serde;
 pub use superstep_core as core;
 pub use superstep_core::command::{Go, Send};
 pub use superstep_core::error::{Code, Error, Kind, Result};

@@ -5,9 +5,8 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 use superstep_core::change::Change;
 use superstep_core::checkpoint::Source;
 use superstep_core::command::{Output, Outward, Scope};
@@ -15,7 +14,7 @@ use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::field::{AnyState, Field, FieldOps};
 use superstep_core::graph::{Compat, NodeOptions};
-use superstep_core::id::{FieldId, TaskId};
+use superstep_core::id::{FieldId, TaskId, derive};
 use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome, ids_at, read_state};
 use superstep_core::port::{At, BoxFuture, HistoryQuery, Loaded};
 use superstep_core::state::{Draft, State};
@@ -23,7 +22,7 @@ use superstep_core::update::{How, Update, Write};
 
 use crate::compiled::Compiled;
 use crate::conclude::{RawOutcome, conclude};
-use crate::context::{Ask, Cx, Shared};
+use crate::context::{Ask, Cx, Kind, Place, Shared};
 use crate::handler::{Action, IntoNode};
 use crate::node::Policies;
 use crate::output::{NodeError, Stopped};
@@ -85,13 +84,13 @@ type Context = Arc<dyn Any + Send + Sync>;
 /// The task a graph is called from, and as which of its calls.
 pub(crate) struct Caller {
     pub(crate) cx: Cx,
-    number: u32,
+    place: Place,
 }
 
 impl Caller {
     /// Numbered when the call is made, not when it is polled: joined calls keep their places after a crash.
     pub(crate) fn new(cx: &Cx) -> Self {
-        Self { cx: cx.clone(), number: cx.0.cell.children.fetch_add(1, Ordering::Relaxed) }
+        Self { cx: cx.clone(), place: cx.0.cell.number(Kind::Child) }
     }
 }
 
@@ -121,6 +120,7 @@ impl Inside {
         let resumes = loaded.as_ref().is_some_and(is_mine);
         let mut machine = Machine::new(program.topology.clone(), config(&shared, cx), loaded)?;
         machine.give_answers(cx.answers().cloned());
+        warn_of_unused_store(&mut machine, program, cx);
         let mut baseline = None;
         if resumes {
             baseline = first_state(&shared).await?;
@@ -133,6 +133,7 @@ impl Inside {
             None => sums(program, cx, &*machine.state().state)?,
         };
         let outcome = drive(&mut machine, &shared).await?;
+        shared.note(&outcome.warnings);
         match outcome.end {
             End::Interrupted(questions) => Ask(cx.clone()).pass_on(questions).await,
             End::Failed(error) => Err(error.into()),
@@ -240,8 +241,9 @@ fn added(field: &Field, id: FieldId, before: &Value, after: Value) -> Write {
     let is_unsigned = field.json_schema.get("minimum").and_then(Value::as_f64) == Some(0.0);
     let growth = match (before, &after) {
         (Value::Null, after) => Some(after.clone()),
-        (Value::Number(old), Value::Number(new)) => match (old.as_i64(), new.as_i64()) {
-            (Some(old), Some(new)) => new.checked_sub(old).filter(|grown| *grown >= 0 || !is_unsigned).map(Value::from),
+        (Value::Number(old), Value::Number(new)) => match (old.as_i128(), new.as_i128()) {
+            (Some(old), Some(new)) if new < old && is_unsigned => None,
+            (Some(old), Some(new)) => Number::from_i128(new - old).map(Value::Number),
             _ => old.as_f64().zip(new.as_f64()).map(|(old, new)| Value::from(new - old)),
         },
         (Value::String(old), Value::String(new)) => new.strip_prefix(old.as_str()).map(Value::from),
@@ -253,8 +255,19 @@ fn added(field: &Field, id: FieldId, before: &Value, after: Value) -> Write {
     }
 }
 
+/// The store around is the one that is used: where there is none, one of the graph's own would be forgotten silently.
+fn warn_of_unused_store(machine: &mut Machine, program: &Program, cx: &Cx) {
+    let settings = &program.settings;
+    if settings.checkpointer.is_none() || cx.0.shared.saver.is_some() || settings.persistence == Persistence::Stateless
+    {
+        return;
+    }
+    let (inner, outer) = (&program.topology.name, &cx.0.shared.program.topology.name);
+    machine.warn(format!("nothing is saved: the store of `{inner}` is not used inside `{outer}`, which has none"));
+}
+
 fn inner_shared(program: &Arc<Program>, caller: &Caller, context: Option<Context>) -> Arc<Shared> {
-    let Caller { cx, number } = caller;
+    let Caller { cx, place } = caller;
     let outer = &cx.0.shared;
     let saves = program.settings.persistence != Persistence::Stateless;
     let segment = match program.settings.persistence {
@@ -265,7 +278,11 @@ fn inner_shared(program: &Arc<Program>, caller: &Caller, context: Option<Context
         },
         _ => format!("{}:{}", cx.node(), cx.task_id()),
     };
-    let segment = if *number == 0 { segment } else { format!("{segment}:{number}") };
+    let segment = match (&*place.step, place.number) {
+        ("", 0) => segment,
+        ("", number) => format!("{segment}:{number}"),
+        (step, number) => format!("{segment}:{:x}:{number}", derive(&[step.as_bytes()])),
+    };
     Arc::new(Shared {
         program: program.clone(),
         context: context.unwrap_or_else(|| outer.context.clone()),
@@ -285,6 +302,7 @@ fn inner_shared(program: &Arc<Program>, caller: &Caller, context: Option<Context
         limits: outer.limits.clone(),
         spent: outer.spent.clone(),
         saving: outer.saving.clone(),
+        notes: outer.notes.clone(),
         outer: Some(cx.clone()),
     })
 }

@@ -87,9 +87,17 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
     /// # Errors
     /// When there is no such thread, or what is stored does not fit the graph.
     pub async fn state(&self, thread: impl Into<ThreadId>) -> Result<Snapshot<S>> {
+        self.state_in(thread, &Namespace::root()).await
+    }
+
+    /// The newest state of a graph inside, with the questions that are open there. The graph is the one that runs there.
+    ///
+    /// # Errors
+    /// When no such graph has run on the thread, or what is stored does not fit the graph.
+    pub async fn state_in(&self, thread: impl Into<ThreadId>, namespace: &Namespace) -> Result<Snapshot<S>> {
         let thread = thread.into();
-        let loaded = self.saver()?.load(&thread, &Namespace::root(), At::Latest).await?;
-        self.snapshot(&loaded.ok_or_else(|| no_thread(&thread))?, true)
+        let loaded = self.saver()?.load(&thread, namespace, At::Latest).await?;
+        self.snapshot(&loaded.ok_or_else(|| no_thread(&thread, namespace))?, true)
     }
 
     /// The state of a thread at a checkpoint.
@@ -168,6 +176,7 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
             graph: self.graph.clone(),
             saver: self.saver.clone(),
             thread: thread.into(),
+            namespace: Namespace::root(),
             at: None,
             supersteps,
             types: PhantomData,
@@ -199,10 +208,14 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
     }
 }
 
-fn no_thread(thread: &ThreadId) -> Error {
-    Error::new(Code::NotFound, format!("no thread `{thread}`"))
-        .help("run the graph on it first")
-        .on_thread(Some(thread))
+fn no_thread(thread: &ThreadId, namespace: &Namespace) -> Error {
+    let error = if namespace.is_root() {
+        Error::new(Code::NotFound, format!("no thread `{thread}`")).help("run the graph on it first")
+    } else {
+        let message = format!("thread `{thread}` has no graph inside at `{}`", namespace.as_str());
+        Error::new(Code::NotFound, message).help("`namespaces` lists the paths there are")
+    };
+    error.on_thread(Some(thread))
 }
 
 fn tasks(loaded: &Loaded, is_live: bool) -> Vec<TaskState> {
@@ -230,6 +243,7 @@ pub struct UpdateState<S, C = ()> {
     graph: Compiled<S, C>,
     saver: Option<SharedCheckpointer>,
     thread: ThreadId,
+    namespace: Namespace,
     at: Option<CheckpointId>,
     supersteps: Vec<Vec<StateUpdate>>,
     types: PhantomData<fn() -> (S, C)>,
@@ -241,6 +255,13 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
     pub fn as_node(mut self, node: impl Into<AsNode>) -> Self {
         let node = node.into();
         self.supersteps.iter_mut().flatten().for_each(|update| update.as_node = node.clone());
+        self
+    }
+
+    /// Of the graph inside that runs at this path; the graph is the one that runs there.
+    #[must_use]
+    pub fn inside(mut self, namespace: &Namespace) -> Self {
+        self.namespace = namespace.clone();
         self
     }
 
@@ -264,18 +285,21 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
         let turn = self.graph.lanes.enter(&self.thread, &crate::control::Control::new(), WhenBusy::Reject).await?;
         let held = Held::take(saver, &self.thread, run, false, &**clock).await?;
         let at = self.at.map_or(At::Latest, At::Id);
-        let loaded = saver.load(&self.thread, &Namespace::root(), at).await?;
+        let loaded = saver.load(&self.thread, &self.namespace, at).await?;
         let newest = match self.at {
-            Some(_) => saver.load(&self.thread, &Namespace::root(), At::Latest).await?,
+            Some(_) => saver.load(&self.thread, &self.namespace, At::Latest).await?,
             None => None,
         };
         if let (None, Some(id)) = (&loaded, self.at) {
             return Err(no_checkpoint(&self.thread, id));
         }
+        if loaded.is_none() && !self.namespace.is_root() {
+            return Err(no_thread(&self.thread, &self.namespace));
+        }
         let config = Config {
             run,
             thread: Some(self.thread.clone()),
-            namespace: Namespace::root(),
+            namespace: self.namespace.clone(),
             lease: Some(held.lease.clone()),
             limit: 1,
             on_limit: OnLimit::Fail,
@@ -285,7 +309,7 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
             strict_set_once: self.graph.program.settings.strict_set_once,
             observe: false,
             metadata: Arc::default(),
-            outer_task: None,
+            outer_task: loaded.as_ref().and_then(|loaded| loaded.checkpoint.outer_task),
             world: world.clone(),
         };
         let mut machine = Machine::new(self.graph.program.topology.clone(), config, loaded)?;

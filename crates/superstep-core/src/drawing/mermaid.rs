@@ -125,7 +125,7 @@ mod tests {
     use super::super::samples;
     use super::quoted;
 
-    /// R-FWK-10, case 152: edges, conditional labels and loops.
+    /// R-FWK-10, R-REF-152: edges, conditional labels and loops.
     #[test]
     fn a_loop_with_conditions_is_drawn_dotted_and_labelled() {
         insta::assert_snapshot!(samples::agent().to_mermaid(), @r##"
@@ -141,7 +141,7 @@ mod tests {
         "##);
     }
 
-    /// R-FWK-10, case 152: a join is one circle, a deferred node has a class.
+    /// R-FWK-10, R-REF-152: a join is one circle, a deferred node has a class.
     #[test]
     fn a_join_is_a_shared_circle_and_a_deferred_node_is_marked() {
         insta::assert_snapshot!(samples::join().to_mermaid(), @r##"
@@ -167,7 +167,7 @@ mod tests {
         "##);
     }
 
-    /// R-FWK-10, case 152: nested graphs are blocks, entered at their start.
+    /// R-FWK-10, R-REF-152: nested graphs are blocks, entered at their start.
     #[test]
     fn a_subgraph_is_a_block_around_its_nodes() {
         insta::assert_snapshot!(samples::nested().to_mermaid(), @r##"
@@ -189,7 +189,7 @@ mod tests {
         "##);
     }
 
-    /// R-FWK-10, case 152: self-loops.
+    /// R-FWK-10, R-REF-152: self-loops.
     #[test]
     fn a_self_loop_returns_to_its_node() {
         insta::assert_snapshot!(samples::self_loop().to_mermaid(), @r##"

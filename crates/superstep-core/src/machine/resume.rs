@@ -105,7 +105,7 @@ impl Machine {
         });
         asked.ok_or_else(|| {
             let message = format!(
-                "`{}` was asked inside a graph of `{}`, and cannot be answered anew from here",
+                "`{}` was asked inside a graph or a recorded step of `{}`, and cannot be answered anew from here",
                 question.name, question.node
             );
             Error::new(Code::InvalidResume, message)

@@ -140,12 +140,7 @@ impl Machine {
             None => self.fold_all()?,
         };
         self.clear_ephemeral(&mut applied);
-        if let Some(total) = &mut self.since_input {
-            for (field, change) in &applied.changes {
-                let earlier = total.remove(field).unwrap_or(Change::Unchanged);
-                total.insert(*field, earlier.then(change.clone()));
-            }
-        }
+        self.count_since_input(&applied);
         for warning in &applied.warnings {
             self.warn(warning.clone());
         }
@@ -168,6 +163,15 @@ impl Machine {
             self.end_between(End::Paused(paused), ThreadStatus::Interrupted);
         }
         Ok(())
+    }
+
+    /// Adds what changed to what a graph around this one is told at the end.
+    pub(super) fn count_since_input(&mut self, applied: &Applied) {
+        let Some(total) = &mut self.since_input else { return };
+        for (field, change) in &applied.changes {
+            let earlier = total.remove(field).unwrap_or(Change::Unchanged);
+            total.insert(*field, earlier.then(change.clone()));
+        }
     }
 
     fn fold_all(&mut self) -> Result<Applied> {
@@ -211,7 +215,8 @@ impl Machine {
         }
     }
 
-    pub(super) fn warn(&mut self, message: String) {
+    /// Notes something that is let pass but should be known: for the result, and for whoever watches.
+    pub fn warn(&mut self, message: String) {
         if self.config.observe {
             self.tell(Event::Warning { message: message.clone() });
         }

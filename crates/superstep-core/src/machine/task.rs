@@ -99,6 +99,16 @@ pub fn question_id(task: TaskId, ordinal: u32) -> InterruptId {
     InterruptId::from_bits(derive(&[&task.bits().to_le_bytes(), b"question", &ordinal.to_le_bytes()]))
 }
 
+/// The id of a question a task asks inside a recorded step, by its place among those of that step.
+#[must_use]
+pub fn question_id_in(task: TaskId, step: &str, ordinal: u32) -> InterruptId {
+    if step.is_empty() {
+        return question_id(task, ordinal);
+    }
+    let parts: [&[u8]; 4] = [&task.bits().to_le_bytes(), b"question", step.as_bytes(), &ordinal.to_le_bytes()];
+    InterruptId::from_bits(derive(&parts))
+}
+
 /// Where the questions of an error handler are numbered from: a handler never gets the answers of its node.
 pub const HANDLER_ORDINALS: u32 = 1 << 20;
 

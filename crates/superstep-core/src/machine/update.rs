@@ -76,6 +76,7 @@ impl Machine {
             self.unfold(folded);
             return Err(error);
         }
+        self.count_since_input(&applied);
         self.position.step += 1;
         self.save_after_update(applied);
         if !self.is_finished() {

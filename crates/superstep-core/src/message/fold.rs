@@ -339,7 +339,7 @@ mod tests {
         Change::Spliced { edits }
     }
 
-    /// R-GRA-24: a known id is replaced in place, the rest is appended in order.
+    /// R-GRA-24, R-REF-144: a known id is replaced in place, the rest is appended in order.
     #[test]
     fn known_ids_are_replaced_and_the_rest_appended_in_order() {
         check(&[], json!([put("1", "a"), put("2", "b")]), Ok((&["1:a", "2:b"], Change::Appended { from: 0 })));
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(spell(&messages), ["new-1:hi", "mine:hi", "new-2:hi"]);
     }
 
-    /// R-GRA-27: of two messages with one id in one update the later text stands at the place of the first.
+    /// R-GRA-27, R-REF-145: of two messages with one id in one update the later text stands at the place of the first.
     #[test]
     fn the_later_text_stands_at_the_place_of_the_first() {
         let update = json!([put("7", "x"), put("8", "y"), put("7", "z")]);
@@ -391,7 +391,7 @@ mod tests {
         check(&["1:a"], json!([put("1", "x"), put("1", "a")]), Ok((&["1:a"], Change::Unchanged)));
     }
 
-    /// R-GRA-28: a removal removes, and adjacent edits are one edit.
+    /// R-GRA-28, R-REF-144: a removal removes, and adjacent edits are one edit.
     #[test]
     fn a_removal_removes() {
         let five = ["1:a", "2:b", "3:c", "4:d", "5:e"];
@@ -402,7 +402,7 @@ mod tests {
         check(&five, json!([remove("2"), remove("2")]), Ok((&["1:a", "3:c", "4:d", "5:e"], spliced(&[(1, 1, 0)]))));
     }
 
-    /// R-GRA-28: removing an unknown id is an error that names it, and leaves the list as it was.
+    /// R-GRA-28, R-REF-144: removing an unknown id is an error that names it, and leaves the list as it was.
     #[test]
     fn an_unknown_removal_is_refused_and_changes_nothing() {
         let unknown = "no message with the id `9` to remove";
@@ -420,7 +420,7 @@ mod tests {
         check(&["1:a"], update, Ok((&["1:a", "3:c"], Change::Appended { from: 1 })));
     }
 
-    /// R-GRA-28: putting a message again after its removal cancels the removal and keeps the place.
+    /// R-GRA-28, R-REF-144: putting a message again after its removal cancels the removal and keeps the place.
     #[test]
     fn putting_again_cancels_a_removal() {
         check(&["1:a", "2:b"], json!([remove("1"), put("1", "x")]), Ok((&["1:x", "2:b"], spliced(&[(0, 1, 1)]))));
@@ -429,7 +429,8 @@ mod tests {
         check(&[], update, Ok((&["7:z", "8:y"], Change::Appended { from: 0 })));
     }
 
-    /// R-GRA-28: removing all empties; what follows the last such removal is kept, what is before it is lost.
+    /// R-GRA-28, R-REF-144: removing all empties; what follows the last such removal is kept, what is before it is
+    /// lost.
     #[test]
     fn removing_all_keeps_only_what_follows() {
         check(&["1:a", "hi"], remove_all(), Ok((&[], spliced(&[(0, 2, 0)]))));

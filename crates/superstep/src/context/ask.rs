@@ -3,16 +3,14 @@
 //! A question without an answer never returns: the node is dropped, the run ends as interrupted, and with
 //! the answer the node runs again from its start. Questions are matched by their order in the node.
 
-use std::sync::atomic::Ordering;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use superstep_core::checkpoint::Question;
-use superstep_core::machine::question_id;
+use superstep_core::machine::question_id_in;
 
-use super::{Cx, lock};
+use super::{Cx, Kind, Place, lock};
 use crate::output::NodeError;
 
 /// Asks a person.
@@ -69,8 +67,8 @@ impl Ask {
 
     async fn question(&self, name: &str, value: Value, schema: Option<Value>, text: Option<String>) -> Value {
         let cx = &self.0;
-        let ordinal = cx.0.cell.questions.fetch_add(1, Ordering::Relaxed);
-        let id = question_id(cx.task_id(), ordinal);
+        let Place { step, number } = cx.0.cell.number(Kind::Question);
+        let id = question_id_in(cx.task_id(), &step, number);
         if let Some(answer) = cx.answers().and_then(|answers| answers.get(&id)) {
             return answer.clone();
         }

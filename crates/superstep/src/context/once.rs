@@ -1,7 +1,6 @@
 //! Results that are recorded before they are used, so that what made them is not repeated.
 
 use std::any::Any;
-use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +8,7 @@ use superstep_core::checkpoint::Entry;
 use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error};
 
-use super::{Cx, lock};
+use super::{Cx, Kind, Place, lock};
 use crate::output::NodeError;
 
 impl Cx {
@@ -35,7 +34,7 @@ impl Cx {
                     .into()
             });
         }
-        let value = make.await.map_err(Into::into)?;
+        let value = self.0.cell.apart(key, make).await.map_err(Into::into)?;
         let datum = Datum::live(value.clone());
         self.record(Entry::Once { key: key.to_owned(), value: datum.clone() }).await?;
         lock(&self.0.cell.made).insert(key.to_owned(), datum);
@@ -56,8 +55,8 @@ impl Cx {
         F: Future<Output = Result<T, E>> + 'a,
     {
         // Numbered when it is called, not when it is polled: joined calls keep their order.
-        let call = self.0.cell.calls.fetch_add(1, Ordering::Relaxed);
-        let key = format!("task {call} {name}");
+        let Place { step, number } = self.0.cell.number(Kind::Call);
+        let key = format!("{step}task {number} {name}");
         async move { self.once(&key, make).await }
     }
 }

@@ -11,7 +11,7 @@ fn paused(nodes: &[&str]) -> Status {
     Status::Paused(nodes.iter().map(ToString::to_string).collect())
 }
 
-/// R-FWK-24: a breakpoint before a node, set at compile time; going on passes it once.
+/// R-FWK-24, R-REF-85: a breakpoint before a node, set at compile time; going on passes it once.
 #[tokio::test]
 async fn a_run_stops_before_a_node_and_goes_on_past_it() {
     let calls = Calls::default();
@@ -26,7 +26,7 @@ async fn a_run_stops_before_a_node_and_goes_on_past_it() {
     assert_eq!(calls.take(), ["a", "b", "c"]);
 }
 
-/// R-FWK-24: a breakpoint after a node, also after the last one.
+/// R-FWK-24, R-REF-85: a breakpoint after a node, also after the last one.
 #[tokio::test]
 async fn a_run_stops_after_a_node_and_goes_on_past_it() {
     let calls = Calls::default();
@@ -40,7 +40,7 @@ async fn a_run_stops_after_a_node_and_goes_on_past_it() {
     assert_eq!(graph.threads().status("t").await.unwrap(), Some(ThreadStatus::Idle));
 }
 
-/// R-FWK-24: `*` means every node, before and after.
+/// R-FWK-24, R-REF-85: `*` means every node, before and after.
 #[tokio::test]
 async fn a_star_stops_at_every_node() {
     let calls = Calls::default();
@@ -77,7 +77,7 @@ async fn a_run_may_bring_its_own_breakpoints() {
     assert_eq!(graph.run(input()).thread("t4").await.unwrap().status, paused(&["b"]));
 }
 
-/// R-FWK-24: going on passes a breakpoint once; a loop comes to it again.
+/// R-FWK-24, R-REF-85: going on passes a breakpoint once; a loop comes to it again.
 #[tokio::test]
 async fn a_loop_comes_to_its_breakpoint_again() {
     let mut graph = dynamic(json!({ "n": { "reducer": "add", "default": 0 } }));
@@ -130,7 +130,7 @@ async fn a_breakpoint_at_an_unknown_node_is_refused() {
     assert!(calls.take().is_empty());
 }
 
-/// R-FWK-24, R-FWK-30: what is edited at a breakpoint is what the next node sees.
+/// R-FWK-24, R-FWK-30, R-REF-86: what is edited at a breakpoint is what the next node sees.
 #[tokio::test]
 async fn an_edit_at_a_breakpoint_is_seen_by_the_next_node() {
     let mut graph = dynamic(json!({ "draft": null, "sent": null }));

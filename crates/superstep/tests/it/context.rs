@@ -60,7 +60,7 @@ fn with_keys(memory: &Memory) -> Compiled<Note, Keys> {
     graph.compile().unwrap()
 }
 
-/// R-FWK-51: context is typed, reaches every node, also in graphs inside, and is given again with each run.
+/// R-FWK-51, R-REF-139: context is typed, reaches every node, also in graphs inside, and is given again with each run.
 #[tokio::test]
 async fn context_reaches_every_node() {
     let (memory, context) = (Memory::new(), Arc::new(keys()));
@@ -100,7 +100,7 @@ async fn context_leaves_no_trace() {
     }
 }
 
-/// R-FWK-52: a run without the context its graph needs is refused before the first node, naming the type.
+/// R-FWK-52, R-REF-139: a run without the context its graph needs is refused before the first node, naming the type.
 #[tokio::test]
 async fn missing_context_is_refused_before_the_first_node() {
     let memory = Memory::new();

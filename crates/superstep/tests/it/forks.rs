@@ -8,7 +8,7 @@ use superstep::{Code, Status};
 
 use crate::support::{Calls, due_at, dynamic, history, line, log, log_field, only_question, refused, rows};
 
-/// R-FWK-31, R-FWK-32: from each checkpoint only what follows it runs, on a new line that names its parent.
+/// R-FWK-31, R-FWK-32, R-REF-91: from each checkpoint only what follows it runs, on a new line that names its parent.
 #[tokio::test]
 async fn a_run_from_any_checkpoint_reruns_only_what_follows() {
     let calls = Calls::default();
@@ -35,7 +35,7 @@ async fn a_run_from_any_checkpoint_reruns_only_what_follows() {
     }
 }
 
-/// R-FWK-31: a fork with changes leaves the old line as it was, and several forks may leave from one point.
+/// R-FWK-31, R-REF-93: a fork with changes leaves the old line as it was, and several forks may leave from one point.
 #[tokio::test]
 async fn several_forks_leave_from_one_checkpoint() {
     let graph = line(&Calls::default(), &["a", "b"]).compile().unwrap();
@@ -68,7 +68,7 @@ async fn an_input_at_an_old_checkpoint_goes_on_top_of_its_state() {
     assert_eq!((&after[..before.len()], after[before.len()].1), (&before[..], Some(old)));
 }
 
-/// R-FWK-32: replaying the last checkpoint runs nothing, also when it has long been left behind.
+/// R-FWK-32, R-REF-92: replaying the last checkpoint runs nothing, also when it has long been left behind.
 #[tokio::test]
 async fn a_replay_of_the_last_checkpoint_runs_nothing() {
     let calls = Calls::default();
@@ -89,7 +89,7 @@ async fn a_replay_of_the_last_checkpoint_runs_nothing() {
     assert!(calls.take().is_empty());
 }
 
-/// R-FWK-32: naming the newest checkpoint is the same as naming none.
+/// R-FWK-32, R-REF-99: naming the newest checkpoint is the same as naming none.
 #[tokio::test]
 async fn the_newest_checkpoint_named_equals_none_named() {
     let mut seen = Vec::new();
@@ -107,7 +107,7 @@ async fn the_newest_checkpoint_named_equals_none_named() {
     assert_eq!(seen[0], seen[1]);
 }
 
-/// R-FWK-29, R-FWK-32: resuming with the newest checkpoint named is a plain resume.
+/// R-FWK-29, R-FWK-32, R-REF-99: resuming with the newest checkpoint named is a plain resume.
 #[tokio::test]
 async fn an_answer_at_the_newest_checkpoint_does_not_fork() {
     let graph = asking(&Calls::default());
@@ -130,7 +130,8 @@ fn asking(calls: &Calls) -> superstep::Compiled<superstep::Record> {
     graph.compile().unwrap()
 }
 
-/// R-FWK-32: a replay from before a question asks it again; old answers do not count on the new line.
+/// R-FWK-32, R-REF-94, R-REF-95: a replay from before a question asks it again; old answers do not count on the new
+/// line.
 #[tokio::test]
 async fn a_replay_asks_again() {
     let calls = Calls::default();
@@ -231,7 +232,8 @@ fn counting(persistence: superstep::Persistence) -> superstep::Compiled<superste
     graph.compile().unwrap()
 }
 
-/// R-FWK-31, conformance 97 and 98: a graph inside starts empty with each call, or grows with the thread; both on a fork too.
+/// R-FWK-31, R-REF-97, R-REF-98: a graph inside starts empty with each call, or grows with the thread; both on a fork
+/// too.
 #[tokio::test]
 async fn a_graph_inside_keeps_its_state_as_it_says() {
     use superstep::Persistence;

@@ -31,7 +31,7 @@ fn adding(runs: &Count, tasks: &Count) -> Entrypoint<u64, u64> {
     add.checkpointer(Memory::new()).compile().unwrap()
 }
 
-/// R-FWK-23: tasks are recorded before a question stops the function, and are not repeated after the answer.
+/// R-FWK-23, R-REF-83: tasks are recorded before a question stops the function, and are not repeated after the answer.
 #[tokio::test]
 async fn recorded_tasks_are_not_repeated_after_a_question() {
     let (runs, tasks) = (Count::default(), Count::default());
@@ -61,7 +61,7 @@ async fn recorded_tasks_are_not_repeated_after_a_failure() {
     assert_eq!((flaky.output(&done).unwrap(), runs.get(), tasks.get()), (Some(2), 2, 1));
 }
 
-/// R-FWK-23: tasks that are joined run at once, and a task's failure is what its await gives.
+/// R-FWK-23, R-REF-141: tasks that are joined run at once, and a task's failure is what its await gives.
 #[tokio::test(start_paused = true)]
 async fn joined_tasks_run_at_once_and_fail_where_awaited() {
     let barrier = Arc::new(Barrier::new(2));
@@ -85,7 +85,7 @@ async fn joined_tasks_run_at_once_and_fail_where_awaited() {
     assert_eq!(meet.output(&done).unwrap(), Some("5 nine".to_owned()));
 }
 
-/// R-FWK-23: `previous` is what the last call on the thread kept; other threads have none.
+/// R-FWK-23, R-REF-142: `previous` is what the last call on the thread kept; other threads have none.
 #[tokio::test]
 async fn previous_is_what_the_last_call_kept() {
     let sum = entrypoint("sum", async |n: i64, cx: Cx| Ok(cx.previous::<i64>()?.unwrap_or(0) + n));
@@ -96,7 +96,7 @@ async fn previous_is_what_the_last_call_kept() {
     }
 }
 
-/// R-FWK-23: `Final` gives one value and keeps another, also nothing and zero.
+/// R-FWK-23, R-REF-142: `Final` gives one value and keeps another, also nothing and zero.
 #[tokio::test]
 async fn a_final_separates_what_is_given_and_what_is_kept() {
     let keep = entrypoint("keep", async |save: Option<i64>, cx: Cx| Ok(Final { value: cx.previous::<i64>()?, save }));

@@ -90,7 +90,8 @@ async fn the_type_of_an_answer_is_published_as_a_schema() {
     assert_eq!(schemas[1], None);
 }
 
-/// R-FWK-26, R-FWK-27, R-FWK-28: one answer goes to the one open question; only the node that asked runs again.
+/// R-FWK-26, R-FWK-27, R-FWK-28, R-REF-72: one answer goes to the one open question; only the node that asked runs
+/// again.
 #[tokio::test]
 async fn one_answer_resumes_the_node_that_asked() {
     let calls = Calls::default();
@@ -103,7 +104,7 @@ async fn one_answer_resumes_the_node_that_asked() {
     assert_eq!(graph.threads().status("t").await.unwrap(), Some(ThreadStatus::Idle));
 }
 
-/// R-FWK-26: an answer may name the question by id; the id is the same whenever it is read.
+/// R-FWK-26, R-REF-78: an answer may name the question by id; the id is the same whenever it is read.
 #[tokio::test]
 async fn an_answer_may_name_its_question() {
     let graph = mail(&Calls::default());
@@ -115,7 +116,7 @@ async fn an_answer_may_name_its_question() {
     assert_eq!(ended.state.sent, Some(false));
 }
 
-/// R-FWK-26: with several open questions a bare value is refused, naming them; nothing has changed.
+/// R-FWK-26, R-REF-75: with several open questions a bare value is refused, naming them; nothing has changed.
 #[tokio::test]
 async fn a_bare_value_is_refused_when_several_questions_are_open() {
     let calls = Calls::default();
@@ -131,7 +132,8 @@ async fn a_bare_value_is_refused_when_several_questions_are_open() {
     assert_eq!(graph.threads().state("t").await.unwrap().questions().len(), 2);
 }
 
-/// R-FWK-26, R-FWK-27, D9: a subset of answers leaves the others open; finished tasks are never run again.
+/// R-FWK-26, R-FWK-27, D9, R-REF-75, R-REF-76: a subset of answers leaves the others open; finished tasks are never
+/// run again.
 #[tokio::test]
 async fn a_subset_of_answers_leaves_the_other_questions_open() {
     let calls = Calls::default();
@@ -151,7 +153,7 @@ async fn a_subset_of_answers_leaves_the_other_questions_open() {
     assert_eq!(log(&ended.state), ["in", "L", "R", "plain"]);
 }
 
-/// R-FWK-26: an answer that does not fit is refused, the question stays open, and a good one works then.
+/// R-FWK-26, R-REF-79: an answer that does not fit is refused, the question stays open, and a good one works then.
 #[tokio::test]
 async fn a_bad_answer_leaves_the_question_open() {
     let calls = Calls::default();
@@ -184,7 +186,7 @@ async fn answers_are_taken_all_or_none() {
     assert!(error.code() == Code::InvalidResume && error.message().contains("no answers"), "{error}");
 }
 
-/// R-FWK-26: null is an answer like any other.
+/// R-FWK-26, R-REF-90, R-DEF-5: null is an answer like any other.
 #[tokio::test]
 async fn null_is_an_answer() {
     let mut graph = dynamic(json!({ "log": log_field() }));
@@ -200,7 +202,7 @@ async fn null_is_an_answer() {
     assert_eq!(log(&graph.resume("t", null()).await.unwrap().state), ["null None"]);
 }
 
-/// R-FWK-28, D9: the node runs again from its start, but what it did `once` is not done again.
+/// R-FWK-28, D9, R-REF-73, R-PRB-7: the node runs again from its start, but what it did `once` is not done again.
 #[tokio::test]
 async fn once_keeps_effects_from_repeating() {
     let calls = Calls::default();
@@ -255,7 +257,7 @@ async fn questions_asked_together_are_answered_together() {
     assert_eq!((log(&ended.state), calls.take().len()), (vec!["Ann now".to_owned()], 1));
 }
 
-/// R-FWK-28: questions in a loop are matched by their order; answered ones are not asked again.
+/// R-FWK-28, R-REF-74: questions in a loop are matched by their order; answered ones are not asked again.
 #[tokio::test]
 async fn a_loop_of_questions_is_matched_by_order() {
     let mut graph = dynamic(json!({ "log": log_field() }));
@@ -283,7 +285,7 @@ async fn a_loop_of_questions_is_matched_by_order() {
     assert_eq!(log(&outcome.state), ["a", "b", "c"]);
 }
 
-/// R-FWK-28: a retry after an answer uses the answer again.
+/// R-FWK-28, R-REF-84: a retry after an answer uses the answer again.
 #[tokio::test]
 async fn a_retry_reuses_the_answers() {
     let calls = Calls::default();
@@ -377,7 +379,7 @@ async fn an_answer_nobody_waits_for_is_refused() {
     assert!(error.message().contains("no open question") && error.advice().unwrap().contains("`approve`"), "{error}");
 }
 
-/// R-FWK-25: without a store a question still ends the run well; answering it needs a store.
+/// R-FWK-25, R-REF-87: without a store a question still ends the run well; answering it needs a store.
 #[tokio::test]
 async fn without_a_store_a_question_can_be_asked_but_not_answered() {
     let mut graph = Graph::<Mail>::new("mail");
@@ -390,7 +392,7 @@ async fn without_a_store_a_question_can_be_asked_but_not_answered() {
     assert_eq!(refused(graph.resume("t", true).await).code(), Code::NoCheckpointer);
 }
 
-/// R-FWK-25, R-FWK-29: a live state shows open questions only; the history shows what was asked.
+/// R-FWK-25, R-FWK-29, R-REF-89: a live state shows open questions only; the history shows what was asked.
 #[tokio::test]
 async fn the_history_shows_what_was_asked() {
     let graph = mail(&Calls::default());

@@ -47,7 +47,8 @@ fn pointers(error: &Error) -> Vec<&str> {
     pointers
 }
 
-/// R-GRA-50: unknown key, wrong type and missing field are listed in one error, with pointers, before anything runs.
+/// R-GRA-50, R-DEF-10: unknown key, wrong type and missing field are listed in one error, with pointers, before
+/// anything runs.
 #[tokio::test]
 async fn everything_wrong_with_an_input_is_listed_at_once() {
     let calls = Calls::default();

@@ -68,7 +68,7 @@ async fn a_question_keeps_its_id_through_an_update() {
     assert_eq!(done.to_json().unwrap(), json!({ "log": [true, 111], "n": 111, "title": null }));
 }
 
-/// R-GRA-47, R-REF-28: the reference's habit for names the state lacks, by choice only.
+/// R-GRA-47, R-REF-28, R-DEF-10: the reference's habit for names the state lacks, by choice only.
 #[tokio::test]
 async fn unknown_fields_are_dropped_in_the_reference_profile_only() {
     let build = |compat| {

@@ -27,7 +27,7 @@ async fn log_of(mut graph: Graph<Record>) -> Value {
     field(&graph.compile().unwrap().run(json!({ "n": 0 })).await.unwrap(), "log")
 }
 
-/// R-FWK-8: shared fields pass in and out; the growth of a shared list comes out once, also two graphs deep.
+/// R-FWK-8, R-REF-117: shared fields pass in and out; the growth of a shared list comes out once, also two graphs deep.
 #[tokio::test]
 async fn shared_fields_pass_through_and_lists_are_not_doubled() {
     let child = inner("inner", |s: View<Record>| json!({ "log": [s.get("log").as_array().map_or(0, Vec::len)] }))
@@ -41,7 +41,7 @@ async fn shared_fields_pass_through_and_lists_are_not_doubled() {
     assert_eq!(log_of(compat).await, json!(["before", "before", 1, "after"]));
 }
 
-/// R-FWK-8: fields only the inner graph has stay inside; fields only the outer one has are not seen there.
+/// R-FWK-8, R-REF-117: fields only the inner graph has stay inside; fields only the outer one has are not seen there.
 #[tokio::test]
 async fn fields_of_one_graph_stay_there() {
     let schema = Schema::from_json("inner", &json!({ "title": {}, "own": { "default": 1 } })).unwrap();
@@ -130,7 +130,7 @@ async fn a_send_is_the_input_of_an_inner_graph() {
     assert_eq!(log_of(g).await, json!(["fan", "x", "y"]));
 }
 
-/// R-FWK-8: a command to the parent is applied there, from one and from two graphs deep.
+/// R-FWK-8, R-REF-118: a command to the parent is applied there, from one and from two graphs deep.
 #[tokio::test]
 async fn a_command_to_the_parent_routes_there() {
     let command = || ToParent(Command::<Record>::goto("other").update(json!({ "log": ["told"], "n": 1 })));
@@ -180,7 +180,7 @@ fn counting(persistence: Persistence) -> Compiled<Record> {
     outer.compile().unwrap()
 }
 
-/// R-FWK-8: an inner graph starts fresh for each call, keeps one state for the thread, or is never saved.
+/// R-FWK-8, R-REF-98: an inner graph starts fresh for each call, keeps one state for the thread, or is never saved.
 #[tokio::test]
 async fn an_inner_graph_keeps_its_state_as_told() {
     let rows = [
@@ -214,7 +214,7 @@ fn asking(persistence: Persistence) -> (Graph<Record>, Count, Count) {
     (g, before, asked)
 }
 
-/// R-FWK-8: a question inside surfaces once, with its path; the answer goes on inside, without repeating.
+/// R-FWK-8, R-REF-80: a question inside surfaces once, with its path; the answer goes on inside, without repeating.
 #[tokio::test]
 async fn a_question_inside_surfaces_once_and_resumes_inside() {
     for depth in [1, 2] {
@@ -308,7 +308,7 @@ async fn a_failure_inside_goes_on_inside() {
     assert_eq!((field(&done, "log"), before.get()), (json!(["before", 1, "well", "after"]), 1));
 }
 
-/// R-FWK-8: a node may call a graph by hand as its own part; called twice it keeps two histories.
+/// R-FWK-8, R-REF-120: a node may call a graph by hand as its own part; called twice it keeps two histories.
 #[tokio::test]
 async fn a_node_may_run_a_graph_inside_itself() {
     let child = inner("inner", |s: View<Record>| json!({ "log": [s.get("n")] })).compile().unwrap();

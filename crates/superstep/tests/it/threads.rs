@@ -44,7 +44,7 @@ async fn a_history_can_be_cut() {
     assert_eq!(count(HistoryQuery { run: Some(first.run), ..HistoryQuery::default() }).await, 3);
 }
 
-/// R-FWK-31, R-REF-61: a stored checkpoint never changes when later supersteps change the same values.
+/// R-FWK-31, R-REF-61, R-DEF-1: a stored checkpoint never changes when later supersteps change the same values.
 #[tokio::test]
 async fn a_stored_checkpoint_never_changes_later() {
     let mut graph = dynamic(json!({ "log": log_field(), "map": { "reducer": "deep_merge", "default": {} } }));
@@ -85,7 +85,7 @@ async fn numbers_and_text_name_one_thread() {
     }
 }
 
-/// R-GRA-38, R-GRA-40, R-REF-41: an input continues a finished thread and drops what was due on an unfinished one.
+/// R-GRA-38, R-GRA-40, R-REF-41, R-PRB-11: an input continues a finished thread and drops what was due on an unfinished one.
 #[tokio::test]
 async fn an_input_continues_a_thread_and_drops_what_was_due() {
     let calls = Calls::default();
@@ -146,7 +146,7 @@ fn asking() -> superstep::Compiled<Record> {
     graph.compile().unwrap()
 }
 
-/// R-FWK-33: a copy has the state and the open question of its source, and goes its own way.
+/// R-FWK-33, R-REF-96: a copy has the state and the open question of its source, and goes its own way.
 #[tokio::test]
 async fn a_copy_goes_its_own_way() {
     let graph = asking();

@@ -25,7 +25,7 @@ async fn an_update_is_folded_and_keeps_what_is_due() {
     assert_eq!(calls.take(), ["a", "b"]);
 }
 
-/// R-FWK-30: as a node, that node's edges are followed as if it had just returned the update.
+/// R-FWK-30, R-REF-100: as a node, that node's edges are followed as if it had just returned the update.
 #[tokio::test]
 async fn an_update_as_a_node_follows_its_edges() {
     let calls = Calls::default();
@@ -37,7 +37,7 @@ async fn an_update_as_a_node_follows_its_edges() {
     assert_eq!(calls.take(), ["a", "c"]);
 }
 
-/// R-FWK-30: as a node, that node's routes decide on the updated state.
+/// R-FWK-30, R-REF-100: as a node, that node's routes decide on the updated state.
 #[tokio::test]
 async fn an_update_as_a_node_takes_its_routes() {
     let calls = Calls::default();
@@ -58,7 +58,7 @@ async fn an_update_as_a_node_takes_its_routes() {
     assert_eq!(*graph.threads().state("t").await.unwrap().state.get("way"), json!("up"));
 }
 
-/// R-FWK-30: as the end nothing is due any more; as the start the run begins anew.
+/// R-FWK-30, R-REF-100: as the end nothing is due any more; as the start the run begins anew.
 #[tokio::test]
 async fn an_update_as_the_end_clears_and_as_the_start_begins() {
     let calls = Calls::default();
@@ -90,7 +90,7 @@ async fn an_update_that_does_not_fit_is_refused() {
     assert_eq!(rows(&graph, "t").await, before);
 }
 
-/// R-FWK-30: several supersteps of updates are as many updates one after the other.
+/// R-FWK-30, R-REF-101: several supersteps of updates are as many updates one after the other.
 #[tokio::test]
 async fn bulk_updates_equal_single_ones() {
     let graph = line(&Calls::default(), &["a", "b", "c"]).compile().unwrap();

@@ -31,7 +31,7 @@ async fn the_update_of_a_command_is_applied_once() {
     }
 }
 
-/// R-FWK-7, R-REF-43: `goto` takes the place of the edges; in the reference's habits it adds to them.
+/// R-FWK-7, R-REF-43, R-DEF-8, R-PRB-8: `goto` takes the place of the edges; in the reference's habits it adds to them.
 #[tokio::test]
 async fn goto_replaces_edges_or_adds_to_them() {
     let other = || Command::goto("other");
@@ -92,7 +92,7 @@ async fn a_command_from_outside_moves_a_thread() {
     assert_eq!((field(&moved, "log"), field(&moved, "n")), (json!(["a", "b"]), json!(2)));
 }
 
-/// R-FWK-7: a command for a graph around, in the outermost graph, is refused.
+/// R-FWK-7, R-REF-119: a command for a graph around, in the outermost graph, is refused.
 #[tokio::test]
 async fn a_command_outward_of_the_outermost_graph_is_refused() {
     let done = outcome(

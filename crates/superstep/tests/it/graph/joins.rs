@@ -50,7 +50,7 @@ async fn a_join_in_a_loop_is_armed_again() {
     assert_eq!(log, json!([round, round, round].concat()));
 }
 
-/// R-FWK-3, R-REF-22: one source finishing twice does not stand for the other.
+/// R-FWK-3, R-REF-22, R-DEF-7: one source finishing twice does not stand for the other.
 #[tokio::test]
 async fn a_source_that_runs_twice_does_not_fill_a_join() {
     let done = outcome(
@@ -103,7 +103,7 @@ async fn sequences_entries_and_finishes_are_edges() {
     assert_eq!(by_name.await, json!(["b", "a"]));
 }
 
-/// R-FWK-5: a conditional entry sees the state after the input.
+/// R-FWK-5, R-PRB-6: a conditional entry sees the state after the input.
 #[tokio::test]
 async fn an_entry_by_decision_sees_the_input() {
     for (title, entered) in [("left", json!(["left"])), ("right", json!(["right"])), ("both", json!(["left", "right"]))]

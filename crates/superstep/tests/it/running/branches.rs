@@ -108,7 +108,7 @@ async fn a_race_of_equals_has_one_winner() {
     }
 }
 
-/// R-GRA-45, R-REF-52: one of three tasks fails: nothing of the superstep is applied, and on going on only it runs
+/// R-GRA-45, R-REF-52, R-PRB-9: one of three tasks fails: nothing of the superstep is applied, and on going on only it runs
 /// again.
 #[tokio::test]
 async fn a_failed_superstep_applies_nothing_and_finished_tasks_do_not_run_again() {

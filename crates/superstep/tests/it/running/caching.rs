@@ -21,7 +21,7 @@ async fn log(graph: &Compiled<Record>, input: Value) -> Value {
     field(&graph.run(input).await.unwrap(), "log")
 }
 
-/// R-FWK-16: the same key gives the same update without running, on every thread; another key runs.
+/// R-FWK-16, R-REF-138: the same key gives the same update without running, on every thread; another key runs.
 #[tokio::test]
 async fn equal_calls_run_once_over_all_threads() {
     let (graph, runs) = cached(CachePolicy::by_input(), &Cache::new());
@@ -32,7 +32,7 @@ async fn equal_calls_run_once_over_all_threads() {
     assert_eq!((log(&graph, json!({ "n": 2 })).await, runs.get()), (json!([2]), 2));
 }
 
-/// R-FWK-16: a hit is marked in the events.
+/// R-FWK-16, R-REF-137: a hit is marked in the events.
 #[tokio::test]
 async fn a_hit_is_marked_in_the_events() {
     let (graph, _) = cached(CachePolicy::by_input(), &Cache::new());
@@ -44,7 +44,7 @@ async fn a_hit_is_marked_in_the_events() {
     assert_eq!(marks, ["1 a done", "1 a cached"]);
 }
 
-/// R-FWK-16: a result counts for its time to live, by the run's clock, and no longer.
+/// R-FWK-16, R-REF-137: a result counts for its time to live, by the run's clock, and no longer.
 #[tokio::test]
 async fn a_result_counts_for_its_time() {
     let (graph, runs) = cached(CachePolicy::by_input().ttl(Duration::from_secs(10)), &Cache::new());
@@ -56,7 +56,7 @@ async fn a_result_counts_for_its_time() {
     }
 }
 
-/// R-FWK-16: a key of one's own decides which calls are equal.
+/// R-FWK-16, R-REF-138: a key of one's own decides which calls are equal.
 #[tokio::test]
 async fn a_key_function_decides_which_calls_are_equal() {
     let policy = CachePolicy::by(|s: &Record| s.get("title").to_string());
@@ -103,7 +103,7 @@ async fn the_key_of_a_send_is_its_payload() {
     assert_eq!((field(&done, "log"), runs.get()), (json!([5, 6, 5]), 2));
 }
 
-/// R-FWK-16: what is cleared runs again: one node, another node, or all.
+/// R-FWK-16, R-REF-137: what is cleared runs again: one node, another node, or all.
 #[tokio::test]
 async fn a_cleared_result_runs_again() {
     let cache = Cache::new();
@@ -118,7 +118,7 @@ async fn a_cleared_result_runs_again() {
     assert_eq!(runs.get(), 3);
 }
 
-/// R-FWK-16: a failure is never cached, also not the answer of the handler that took over.
+/// R-FWK-16, R-REF-137: a failure is never cached, also not the answer of the handler that took over.
 #[tokio::test]
 async fn a_failure_is_never_cached() {
     for handled in [false, true] {
@@ -139,7 +139,7 @@ async fn a_failure_is_never_cached() {
     }
 }
 
-/// R-FWK-16: a question is never cached: each thread is asked.
+/// R-FWK-16, R-REF-137: a question is never cached: each thread is asked.
 #[tokio::test]
 async fn a_question_is_never_cached() {
     let mut g = graph("g");

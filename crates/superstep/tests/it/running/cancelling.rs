@@ -38,7 +38,7 @@ fn bench() -> Bench {
     Bench { graph: g.compile().unwrap(), quick, slow }
 }
 
-/// R-FWK-18: a cancelled run ends within 100 ms with SS-013; the thread stays at its last whole superstep,
+/// R-FWK-18, R-REF-113: a cancelled run ends within 100 ms with SS-013; the thread stays at its last whole superstep,
 /// finished siblings are kept and do not run again.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_run_stops_at_once_and_keeps_what_is_done() {
@@ -85,7 +85,7 @@ async fn a_run_cancelled_before_its_turn_never_runs() {
     assert_eq!(slow.get(), 1);
 }
 
-/// R-FWK-18: cancelling reaches a graph inside, and nothing goes on in the background.
+/// R-FWK-18, R-REF-113: cancelling reaches a graph inside, and nothing goes on in the background.
 #[tokio::test(start_paused = true)]
 async fn cancelling_reaches_graphs_inside() {
     struct Dropped(Count);
@@ -116,7 +116,7 @@ async fn cancelling_reaches_graphs_inside() {
     assert_eq!(gone.get(), 1);
 }
 
-/// Draining (no id; case 115): it stops at the next step boundary instead, saved and ready to go on.
+/// R-REF-115: a run that is drained stops at the next step boundary, saved and ready to go on.
 #[tokio::test]
 async fn a_drained_run_stops_between_two_supersteps() {
     let (mut g, control) = (graph("g"), Control::new());

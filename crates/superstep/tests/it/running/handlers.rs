@@ -13,7 +13,7 @@ fn broken() -> Result<(), NodeError> {
     Err(NodeError::new("broken").retryable())
 }
 
-/// Handlers (no id; case 109): a handler runs once, after the last attempt, sees node and error, and counts in place of the node.
+/// R-REF-109: a handler runs once, after the last attempt, sees node and error, and counts in place of the node.
 #[tokio::test(start_paused = true)]
 async fn a_handler_takes_over_after_the_last_attempt() {
     let mut g = graph("g");
@@ -32,7 +32,7 @@ async fn a_handler_takes_over_after_the_last_attempt() {
     assert_eq!((tries.get(), lines.iter().filter(|line| line.contains("retry")).count()), (3, 2));
 }
 
-/// Handlers (no id; case 109): a handler routes with a command.
+/// R-REF-109: a handler routes with a command.
 #[tokio::test]
 async fn a_handler_may_route() {
     for compat in [Compat::Strict, Compat::LangGraph] {
@@ -50,7 +50,7 @@ async fn a_handler_may_route() {
     }
 }
 
-/// Handlers (no id; case 109): a handler that fails fails the run with its own error.
+/// R-REF-109: a handler that fails fails the run with its own error.
 #[tokio::test]
 async fn a_handler_that_fails_fails_the_run() {
     let done = outcome(
@@ -65,7 +65,7 @@ async fn a_handler_that_fails_fails_the_run() {
     assert_eq!((error.message(), error.place().node.as_deref()), ("the handler too", Some("a")));
 }
 
-/// Handlers (no id; cases 110, 111): a handler never sees a question, and two nodes that fail in one superstep are both handled.
+/// R-REF-110, R-REF-111: a handler never sees a question, and two nodes that fail in one superstep are both handled.
 #[tokio::test]
 async fn handlers_see_failures_only_and_all_of_them() {
     let mut g = graph("g");
@@ -83,7 +83,7 @@ async fn handlers_see_failures_only_and_all_of_them() {
     assert_eq!((field(&done, "log"), field(&done, "title")), (json!(["one", "two"]), json!("me")));
 }
 
-/// Defaults (no id; case 112): a default retry holds for nodes without their own; a node's own wins.
+/// R-REF-112: a default retry holds for nodes without their own; a node's own wins.
 #[tokio::test(start_paused = true)]
 async fn a_default_retry_holds_unless_a_node_says_otherwise() {
     for (own, expected) in [(None, 4), (Some(Retry::exponential(2)), 2), (Some(Retry::exponential(1)), 1)] {
@@ -101,7 +101,7 @@ async fn a_default_retry_holds_unless_a_node_says_otherwise() {
     }
 }
 
-/// Defaults (no id; case 112): so do a default timeout and, for failures, a default handler.
+/// R-REF-112: a default timeout and a default handler hold for nodes without their own, too.
 #[tokio::test(start_paused = true)]
 async fn default_timeouts_and_handlers_hold_unless_a_node_says_otherwise() {
     let slow = || sleep(Duration::from_secs(5));

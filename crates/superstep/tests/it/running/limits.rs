@@ -18,7 +18,7 @@ fn turns(rounds: i64) -> Compiled<Record> {
     g.compile().unwrap()
 }
 
-/// R-FWK-14: the limit is 25 supersteps unless told; a run of exactly 25 is well.
+/// R-FWK-14, R-PRB-4: the limit is 25 supersteps unless told; a run of exactly 25 is well.
 #[tokio::test]
 async fn the_limit_is_25_unless_told() {
     assert_eq!(turns(25).run(json!({ "n": 0 })).await.unwrap().supersteps, 25);

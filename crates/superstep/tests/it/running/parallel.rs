@@ -11,7 +11,7 @@ use tokio::sync::Barrier;
 
 use crate::engine::{Count, field, graph, settle};
 
-/// R-FWK-13: four nodes that wait for each other meet.
+/// R-FWK-13, R-PRB-1: four nodes that wait for each other meet.
 #[tokio::test(start_paused = true)]
 async fn tasks_of_one_superstep_run_at_once() {
     let mut g = graph("g");

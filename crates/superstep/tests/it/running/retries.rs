@@ -37,7 +37,7 @@ fn millis(times: &[u64]) -> Vec<Duration> {
     times.iter().map(|time| Duration::from_millis(*time)).collect()
 }
 
-/// R-FWK-15: three attempts, 0.5 s apart and then doubling, up to the longest wait of 128 s.
+/// R-FWK-15, R-REF-103: three attempts, 0.5 s apart and then doubling, up to the longest wait of 128 s.
 #[tokio::test(start_paused = true)]
 async fn waits_double_from_half_a_second_up_to_the_longest() {
     let rows = [
@@ -77,7 +77,8 @@ async fn a_retry_after_wins() {
     assert_eq!(waited, millis(&[7_000, 7_000]));
 }
 
-/// R-FWK-15: timeouts, lost connections, 429 and 5xx are tried again; invalid input and plain failures never.
+/// R-FWK-15, R-REF-102: timeouts, lost connections, 429 and 5xx are tried again; invalid input and plain failures
+/// never.
 #[tokio::test(start_paused = true)]
 async fn only_failures_that_may_pass_are_tried_again() {
     type Fail = Box<dyn Fn() -> NodeError + std::marker::Send + Sync>;
@@ -106,7 +107,8 @@ async fn only_failures_that_may_pass_are_tried_again() {
     }
 }
 
-/// R-FWK-15: `retry_on` decides in place of the default, and of several policies the first that matches applies.
+/// R-FWK-15, R-REF-104: `retry_on` decides in place of the default, and of several policies the first that matches
+/// applies.
 #[tokio::test(start_paused = true)]
 async fn the_first_policy_that_matches_applies() {
     let about = |word: &'static str| move |error: &NodeError| error.to_string().contains(word);
@@ -144,7 +146,7 @@ async fn every_attempt_is_an_event() {
     ");
 }
 
-/// R-FWK-15: an attempt that failed leaves nothing; the attempt and its first time can be read.
+/// R-FWK-15, R-REF-106: an attempt that failed leaves nothing; the attempt and its first time can be read.
 #[tokio::test(start_paused = true)]
 async fn an_attempt_knows_its_number_and_the_first_time() {
     let mut g = graph("g");
@@ -163,7 +165,7 @@ async fn an_attempt_knows_its_number_and_the_first_time() {
     assert!(firsts.iter().all(|first| (first.1, first.2) == (1_000_000, firsts[0].2)), "{firsts:?}");
 }
 
-/// Case 84 (no id): a retry asks nobody again: answers are matched by their place in the node.
+/// R-REF-84: a retry asks nobody again: answers are matched by their place in the node.
 #[tokio::test(start_paused = true)]
 async fn a_retry_reuses_the_answers_that_were_given() {
     let mut g = graph("g");

@@ -65,7 +65,7 @@ async fn tasks_of_one_superstep_see_the_same_state() {
     assert_eq!((field(&done, "log"), field(&done, "n")), (json!([1, 1, 1, 31]), json!(41)));
 }
 
-/// R-GRA-42, R-GRA-43: with a reducer parallel updates fold; without one they conflict, unless they are equal.
+/// R-GRA-42, R-GRA-43, R-PRB-5: with a reducer parallel updates fold; without one they conflict, unless they are equal.
 #[tokio::test]
 async fn parallel_updates_fold_or_conflict() {
     let write = |left: serde_json::Value, right: serde_json::Value| {
@@ -101,7 +101,8 @@ async fn an_unknown_field_is_refused() {
     assert!(error.to_string().contains("`titel`") && error.to_string().contains("`title`"), "{error}");
 }
 
-/// R-GRA-44: whatever the order in which tasks end, nodes apply in the order they were added, then sends by index.
+/// R-GRA-44, R-PRB-2: whatever the order in which tasks end, nodes apply in the order they were added, then sends by
+/// index.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_thousand_runs_give_one_result() {
     let schema =

@@ -35,7 +35,7 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// R-FWK-17: a node that takes too long fails with `Timeout` at its limit, each attempt anew.
+/// R-FWK-17, R-REF-107: a node that takes too long fails with `Timeout` at its limit, each attempt anew.
 #[tokio::test(start_paused = true)]
 async fn a_node_is_stopped_at_its_limit() {
     let (after, error) = too_slow(node(hour).timeout(seconds(3))).await;
@@ -50,7 +50,7 @@ async fn a_node_is_stopped_at_its_limit() {
     assert_eq!(after, 3 + 1 + 3);
 }
 
-/// R-FWK-17: an idle limit starts again with each sign of life: a heartbeat, output, a recorded result.
+/// R-FWK-17, R-REF-107: an idle limit starts again with each sign of life: a heartbeat, output, a recorded result.
 #[tokio::test(start_paused = true)]
 async fn an_idle_limit_starts_again_with_each_sign_of_life() {
     let beats = async |cx: Cx| {
@@ -71,7 +71,8 @@ async fn an_idle_limit_starts_again_with_each_sign_of_life() {
     assert_eq!(after, 7);
 }
 
-/// R-FWK-17: what goes on in a graph inside is a sign of life of the node it runs in, two graphs deep as well.
+/// R-FWK-17, R-REF-107: what goes on in a graph inside is a sign of life of the node it runs in, two graphs deep as
+/// well.
 #[tokio::test(start_paused = true)]
 async fn an_idle_limit_starts_again_with_what_happens_inside() {
     let mut g = graph("inner");
@@ -108,7 +109,7 @@ async fn an_idle_limit_may_count_heartbeats_only() {
     alone(node(beats).timeout(Timeout::idle(seconds(3)).heartbeat_only())).await.unwrap();
 }
 
-/// R-FWK-17: the limit of a send is in place of its node's, longer or shorter.
+/// R-FWK-17, R-REF-108: the limit of a send is in place of its node's, longer or shorter.
 #[tokio::test(start_paused = true)]
 async fn a_send_brings_its_own_limit() {
     for (limit, ends) in [(Some(8), true), (Some(1), false), (None, false)] {
@@ -151,7 +152,7 @@ async fn a_run_timeout_keeps_the_last_checkpoint() {
     assert_eq!(field(&graph.go_on("t").await.unwrap(), "log"), json!(["a", "b"]));
 }
 
-/// Step timeout (no id; case 116): a superstep that hangs is ended by the limit of the run's supersteps.
+/// R-REF-116: a superstep that hangs is ended by the limit of the run's supersteps.
 #[tokio::test(start_paused = true)]
 async fn a_superstep_that_hangs_is_ended() {
     let mut g = graph("g");

@@ -1,0 +1,388 @@
+//! Caching, context, functions, messages, schemas and leaks: cases 137 to 145 and 152 to 154 of the reference that no
+//! other test asserts whole.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use superstep::prelude::*;
+use superstep::{
+    Cache, CachePolicy, Code, Compat, Compiled, Control, Entrypoint, MemoryStore, Persistence, Record, SharedStore,
+    Status, entrypoint,
+};
+
+use super::PROFILES;
+use crate::engine::{Count, field, graph, says, schema, settle, transcript};
+use crate::support::{only_question, refused};
+
+struct Keys {
+    secret: &'static str,
+}
+
+/// A graph that needs keys and says which it got.
+fn needs_keys() -> Compiled<Record, Keys> {
+    let mut g = Graph::<Record, Keys>::with_schema("keyed", schema());
+    let tell = g.node("tell", |keys: Ctx<Keys>| json!({ "log": [keys.secret] }));
+    g.edge(START, tell).edge(tell, END);
+    g.compile().unwrap()
+}
+
+/// R-REF-139: a graph that a node calls gets the context of the run around, or one of its own; where that is of another
+/// type and none is given, it is refused by name before anything of it runs.
+#[tokio::test]
+async fn a_graph_called_inside_has_the_context_around_or_its_own() {
+    let call = |own: Option<&'static str>| {
+        move |cx: Cx| async move {
+            let run = needs_keys().run(json!({ "n": 0 })).inside(&cx);
+            let run = own.into_iter().fold(run, |run, secret| run.context(Keys { secret }));
+            Ok::<_, NodeError>(json!({ "log": field(&run.await?, "log") }))
+        }
+    };
+    let mut same = Graph::<Record, Keys>::with_schema("same", schema());
+    let (a, b) = (same.node("a", call(None)), same.node("b", call(Some("own"))));
+    same.sequence([START, a.into(), b.into(), END]);
+    let done = same.compile().unwrap().run(json!({ "n": 0 })).context(Keys { secret: "around" }).await.unwrap();
+    assert_eq!(field(&done, "log"), json!(["around", "own"]));
+    let mut other = graph("other");
+    let a = other.node("a", call(None));
+    other.edge(START, a).edge(a, END);
+    let error = refused(other.compile().unwrap().run(json!({ "n": 0 })).await);
+    assert_eq!(error.code(), Code::MissingContext, "{error}");
+    assert!(error.message().contains("Keys") && error.message().contains("`keyed`"), "{error}");
+}
+
+/// R-REF-140: a node takes the store as an argument; what one thread put there another finds, and a run without one is
+/// told so by name.
+#[tokio::test]
+async fn the_store_is_handed_to_nodes_and_outlives_threads() {
+    let mut g = graph("g");
+    let count = g.node("count", async |store: SharedStore, cx: Cx| {
+        let space = ["visits".to_owned()];
+        let visits = store.get(&space, "all").await?.and_then(|value| value.as_u64()).unwrap_or(0) + 1;
+        store.put(&space, "all", json!(visits)).await?;
+        store.put(&space, cx.thread().unwrap().as_str(), json!(visits)).await?;
+        Ok::<_, NodeError>(json!({ "log": [visits] }))
+    });
+    g.edge(START, count).edge(count, END).checkpointer(Memory::new());
+    let graph = g.compile().unwrap();
+    let store = SharedStore::new(MemoryStore::new());
+    for (thread, expected) in [("a", json!([1])), ("b", json!([2])), ("a", json!([1, 3]))] {
+        let done = graph.run(json!({ "n": 0 })).thread(thread).store(store.clone()).await.unwrap();
+        assert_eq!(field(&done, "log"), expected, "{thread}");
+    }
+    let all = store.list(&["visits".to_owned()]).await.unwrap();
+    assert_eq!(all, [("a".to_owned(), json!(3)), ("all".into(), json!(3)), ("b".into(), json!(2))]);
+    let error = refused(graph.run(json!({ "n": 0 })).thread("c").await);
+    assert!(error.code() == Code::ConfigInvalid && error.message().contains("`Store`"), "{error}");
+}
+
+/// A function that fails twice before it doubles its input, tried again and remembered.
+fn doubling(runs: &Count, cache: &Cache) -> Entrypoint<u64, u64> {
+    let runs = runs.clone();
+    let double = entrypoint("double", move |n: u64, _: Cx| {
+        let run = runs.up();
+        async move { if run < 3 { Err(NodeError::new("busy").retryable()) } else { Ok(n * 2) } }
+    });
+    double.retry(Retry::default()).cache(cache.clone(), CachePolicy::by_input()).compile().unwrap()
+}
+
+/// R-REF-141: a function called inside another is tried again by its own policy and remembered under its own key; an
+/// equal call on another thread does not run, another input does.
+#[tokio::test(start_paused = true)]
+async fn functions_inside_functions_are_retried_and_cached() {
+    let (runs, outer_runs) = (Count::default(), Count::default());
+    let (double, counted) = (Arc::new(doubling(&runs, &Cache::new())), outer_runs.clone());
+    let sum = entrypoint("sum", move |inputs: Vec<u64>, cx: Cx| {
+        let double = double.clone();
+        counted.up();
+        async move {
+            let mut sum = 0;
+            for n in inputs {
+                let done = double.run(&n).inside(&cx).await?;
+                sum += double.output(&done)?.unwrap_or(0);
+            }
+            Ok(sum)
+        }
+    });
+    let sum = sum.checkpointer(Memory::new()).compile().unwrap();
+    for (thread, inputs, expected, ran) in [("a", vec![5, 5], 20, 3), ("b", vec![5], 10, 3), ("c", vec![5, 6], 22, 4)] {
+        let done = sum.run(&inputs).thread(thread).await.unwrap();
+        assert_eq!((sum.output(&done).unwrap(), runs.get()), (Some(expected), ran), "{thread}");
+    }
+    assert_eq!(outer_runs.get(), 3);
+}
+
+/// R-REF-141, R-REF-83: a function that is tried again does not repeat the tasks it has recorded, and gets their results
+/// in the order of the calls.
+#[tokio::test(start_paused = true)]
+async fn a_retried_function_does_not_repeat_its_tasks() {
+    let (tasks, tries) = (Count::default(), Count::default());
+    let (counted, tried) = (tasks.clone(), tries.clone());
+    let flaky = entrypoint("flaky", move |n: u64, cx: Cx| {
+        let (tasks, tries) = (counted.clone(), tried.clone());
+        async move {
+            let fetch = |number: u64| {
+                let tasks = tasks.clone();
+                async move {
+                    // The first call ends last: results must not follow the order in which tasks end.
+                    for _ in 0..10 - number {
+                        tokio::task::yield_now().await;
+                    }
+                    tasks.up();
+                    Ok::<_, NodeError>(n + number)
+                }
+            };
+            let (one, two, three) =
+                tokio::join!(cx.task("fetch", fetch(1)), cx.task("fetch", fetch(2)), cx.task("fetch", fetch(3)));
+            if tries.up() < 3 { Err(NodeError::new("busy").retryable()) } else { Ok(vec![one?, two?, three?]) }
+        }
+    });
+    let flaky = flaky.retry(Retry::default()).compile().unwrap();
+    let done = flaky.run(&10).await.unwrap();
+    assert_eq!((flaky.output(&done).unwrap(), tasks.get(), tries.get()), (Some(vec![11, 12, 13]), 3, 3));
+}
+
+/// R-REF-83, R-REF-120: what a recorded task did inside (other tasks, graphs, questions) is skipped with it once it is
+/// recorded, and what follows keeps its own place.
+#[tokio::test]
+async fn what_a_recorded_task_did_inside_does_not_move_what_follows() {
+    let runs = Count::default();
+    let mut g = graph("child");
+    let counted = runs.clone();
+    let tell = g.node("tell", move |state: View<Record>| {
+        counted.up();
+        json!({ "title": state.get("n") })
+    });
+    g.edge(START, tell).edge(tell, END);
+    let child = g.compile().unwrap();
+    let work = entrypoint("work", move |(): (), cx: Cx| {
+        let child = child.clone();
+        async move {
+            let step = |n: u64| async move { Ok::<_, NodeError>(n) };
+            let outer = async {
+                let inner = cx.task("step", step(1)).await?;
+                let called = child.run(json!({ "n": 10 })).inside(&cx).await?;
+                let asked: String = cx.ask().person("inside", ()).await?;
+                Ok::<_, NodeError>(format!("{inner} {} {asked}", field(&called, "title")))
+            };
+            let inside = cx.task("outer", outer).await?;
+            let after = cx.task("step", step(2)).await?;
+            let called = child.run(json!({ "n": 20 })).inside(&cx).await?;
+            let asked: String = cx.ask().person("after", ()).await?;
+            let sure: bool = cx.ask().person("sure", ()).await?;
+            Ok(format!("{inside}, {after} {} {asked} {sure}", field(&called, "title")))
+        }
+    });
+    let work = work.checkpointer(Memory::new()).compile().unwrap();
+    let mut outcome = work.run(&()).thread("t").await.unwrap();
+    for (name, answer) in [("inside", json!("A")), ("after", json!("B")), ("sure", json!(true))] {
+        assert_eq!(only_question(&outcome).name, name);
+        outcome = work.graph().resume("t", answer).await.unwrap();
+    }
+    assert_eq!(work.output(&outcome).unwrap().as_deref(), Some("1 10 A, 2 20 B true"));
+    assert_eq!(runs.get(), 2);
+}
+
+/// The list of messages after each update of a row, or what it was refused with.
+async fn talked(compat: Compat, updates: &[Value]) -> Result<Vec<Vec<(String, String)>>, String> {
+    let fields = json!({ "talk": { "type": "messages", "reducer": "add_messages", "default": [] }, "n": {} });
+    let schema = superstep::Schema::from_json("talk", &fields).unwrap();
+    let mut g = Graph::<Record>::with_schema("talk", schema);
+    let quiet = g.node("quiet", || ());
+    g.edge(START, quiet).edge(quiet, END).compat(compat).checkpointer(Memory::new());
+    let graph = g.compile().unwrap();
+    let mut lists = Vec::new();
+    for update in updates {
+        let done = graph.run(json!({ "talk": update })).thread("t").await.map_err(|error| error.to_string())?;
+        let talk = done.state.get("talk").into_owned();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let one = |message: &Value| (text(&message["id"]), text(&message["content"]));
+        lists.push(talk.as_array().unwrap().iter().map(one).collect());
+    }
+    Ok(lists)
+}
+
+fn said(id: &str, content: &str) -> Value {
+    json!({ "role": "user", "id": id, "content": content })
+}
+
+fn removed(id: &str) -> Value {
+    json!({ "type": "remove", "id": id })
+}
+
+/// R-REF-144, R-REF-145: messages are appended, replaced by id, removed, removed all at once and put again after a
+/// removal; of two with one id in one update the last counts; removing what is not there is refused.
+#[tokio::test]
+async fn messages_are_folded_by_id() {
+    let start = json!([said("1", "a"), said("2", "b")]);
+    let rows = [
+        (json!([said("3", "c")]), vec![("1", "a"), ("2", "b"), ("3", "c")]),
+        (json!([said("1", "A"), said("3", "c")]), vec![("1", "A"), ("2", "b"), ("3", "c")]),
+        (json!([removed("1")]), vec![("2", "b")]),
+        (json!([said("3", "c"), removed("__remove_all__"), said("4", "d")]), vec![("4", "d")]),
+        (json!([removed("1"), said("1", "again")]), vec![("1", "again"), ("2", "b")]),
+        (json!([said("3", "x"), said("4", "d"), said("3", "y")]), vec![("1", "a"), ("2", "b"), ("3", "y"), ("4", "d")]),
+    ];
+    for compat in PROFILES {
+        for (update, expected) in &rows {
+            let lists = talked(compat, &[start.clone(), update.clone()]).await.unwrap();
+            let list: Vec<(&str, &str)> = lists[1].iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+            assert_eq!(&list, expected, "{compat:?}: {update}");
+        }
+        let refused = talked(compat, &[start.clone(), json!([removed("9")])]).await.unwrap_err();
+        assert!(refused.contains('9'), "{compat:?}: {refused}");
+    }
+}
+
+/// R-REF-144: a message without an id gets one, once: it is the same in every later state and in a replay of it.
+#[tokio::test]
+async fn a_message_gets_its_id_once() {
+    for compat in PROFILES {
+        let hello = json!({ "role": "user", "content": "hello" });
+        let lists = talked(compat, &[json!([hello, hello]), json!(hello), json!([said("x", "end")])]).await.unwrap();
+        let (first, second, third) = (&lists[0], &lists[1], &lists[2]);
+        assert!(first[0].0 != first[1].0 && !first[0].0.is_empty(), "{compat:?}: {first:?}");
+        assert_eq!((&second[..2], &third[..3]), (&first[..], &second[..]), "{compat:?}");
+        assert_eq!(third.len(), 4, "{compat:?}");
+    }
+}
+
+#[derive(State, Clone, Serialize, Deserialize)]
+struct Order {
+    #[state(required)]
+    item: String,
+    #[state(default = 1)]
+    count: u32,
+    #[state(private)]
+    price: Option<f64>,
+    #[reduce(append)]
+    log: Vec<String>,
+}
+
+#[derive(superstep::JsonSchema)]
+#[schemars(crate = "superstep::schemars")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Options {
+    model: String,
+    #[schemars(default = "warm")]
+    temperature: f64,
+}
+
+fn warm() -> f64 {
+    0.7
+}
+
+/// R-REF-153: input, output and what a run is configured with have JSON Schemas, with defaults and required fields; a
+/// field that is private or not part of them is not there.
+#[test]
+fn schemas_have_defaults_and_required_fields() {
+    let mut g = Graph::<Order>::new("order");
+    let a = g.node("a", || ());
+    g.edge(START, a).edge(a, END).input(["item", "count"]).output(["count", "log"]).configurable::<Options>();
+    let graph = g.compile().unwrap();
+    let keys = |schema: &Value| schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let (input, output) = (graph.input_schema(), graph.output_schema());
+    assert_eq!(
+        (keys(&input), keys(&output)),
+        (vec!["count".into(), "item".into()], vec!["count".into(), "log".into()])
+    );
+    assert_eq!((&input["required"], output.get("required")), (&json!(["item"]), None));
+    let count = &input["properties"]["count"];
+    assert_eq!((&count["type"], &count["default"], &count["minimum"]), (&json!("integer"), &json!(1), &json!(0)));
+    assert_eq!(output["properties"]["log"]["items"]["type"], "string");
+    let options = graph.configurable_schema().unwrap();
+    assert_eq!((&options["required"], &options["properties"]["model"]["type"]), (&json!(["model"]), &json!("string")));
+    assert_eq!(options["properties"]["temperature"]["default"], json!(0.7));
+    assert_eq!(needs_keys().configurable_schema(), None);
+}
+
+/// One run of every kind: well, failed, asked and answered, drained, cancelled, dropped half-way; with graphs inside.
+async fn every_kind(graph: &Compiled<Record, Arc<()>>, token: &Arc<()>, thread: usize) {
+    let run = |title: &str| graph.run(json!({ "title": title })).thread(thread).context(token.clone());
+    let done = run("well").await.unwrap();
+    assert_eq!(done.status, Status::Finished);
+    assert_eq!(refused(run("fails").await).code(), Code::NodeFailed);
+    assert_eq!(run("asks").await.unwrap().questions().len(), 1);
+    graph.resume(thread, "Ann").context(token.clone()).await.unwrap();
+    let control = Control::new();
+    control.cancel();
+    assert_eq!(refused(run("well").control(control).await).code(), Code::Cancelled);
+    let mut stream = run("hangs").stream();
+    for _ in 0..3 {
+        stream.next().await.unwrap();
+    }
+    drop(stream);
+    graph.threads().delete(thread).await.unwrap();
+}
+
+/// `work` does as the title says, in a graph inside; the node and the graph around hold on to `token`.
+fn any_kind(token: &Arc<()>) -> Compiled<Record, Arc<()>> {
+    let mut g = Graph::<Record, Arc<()>>::with_schema("inner", schema());
+    let held = token.clone();
+    let work = g.node("work", move |state: View<Record>, ask: Ask, cx: Cx, context: Ctx<Arc<()>>| {
+        let held = (held.clone(), context.clone(), cx.clone());
+        async move {
+            match state.get("title").as_str() {
+                Some("fails") => return Err(NodeError::new("no")),
+                Some("asks") => drop(ask.person::<String>("who", ()).await?),
+                Some("hangs") => std::future::pending().await,
+                _ => held.2.once("step", async { Ok::<_, NodeError>(1) }).await.map(drop)?,
+            }
+            Ok(json!({ "log": ["done"] }))
+        }
+    });
+    g.edge(START, work).edge(work, END).persistence(Persistence::Inherit);
+    let mut outer = Graph::<Record, Arc<()>>::with_schema("outer", schema());
+    let child = outer.node("child", g.compile().unwrap());
+    let beside = outer.node("beside", says("beside"));
+    outer.edge(START, child).edge(START, beside).edge(child, END).edge(beside, END).checkpointer(Memory::new());
+    outer.compile().unwrap()
+}
+
+/// R-REF-154: after a thousand runs of every kind nothing holds on to what they were given, and no memory is left over.
+#[test]
+fn nothing_is_left_of_a_thousand_runs() {
+    let (token, captured) = (Arc::new(()), Arc::new(()));
+    let graph = any_kind(&captured);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let rounds = |count: usize| {
+        runtime.block_on(async {
+            for thread in 0..count {
+                every_kind(&graph, &token, thread).await;
+            }
+            settle().await;
+        });
+    };
+    rounds(40);
+    let left = allocation_counter::measure(|| rounds(200));
+    assert_eq!(Arc::strong_count(&token), 1, "the context of a run is still held");
+    assert_eq!(Arc::strong_count(&captured), 2, "a task of a run is still held");
+    assert!(
+        left.bytes_current < 20_000,
+        "1,000 runs left {} bytes in {} pieces",
+        left.bytes_current,
+        left.count_current
+    );
+    drop(graph);
+    assert_eq!(Arc::strong_count(&captured), 1, "the graph is still held");
+}
+
+/// R-REF-137: in both profiles an equal call within its time is not run but marked, and a call after it runs.
+#[tokio::test]
+async fn a_cached_call_is_marked_in_both_profiles() {
+    for compat in PROFILES {
+        let (mut g, runs) = (graph("g"), Count::default());
+        let counted = runs.clone();
+        let policy = CachePolicy::by_input().ttl(Duration::from_secs(10));
+        let a = g.node("a", node(move || json!({ "log": [counted.up()] })).cache(policy));
+        g.edge(START, a).edge(a, END).compat(compat).cache(Cache::new());
+        let graph = g.compile().unwrap();
+        let clock = crate::engine::HandClock::at(0);
+        for (pass, mark, ran) in [(0, "1 a done", 1), (9, "1 a cached", 1), (1, "1 a done", 2)] {
+            clock.pass(Duration::from_secs(pass));
+            let (lines, done) = transcript(graph.run(json!({ "n": 1 })).clock(clock.clone())).await;
+            assert!(lines.iter().any(|line| line == mark), "{compat:?}: {lines:?}");
+            assert_eq!((field(&done.unwrap(), "log"), runs.get()), (json!([ran]), ran), "{compat:?}");
+        }
+    }
+}
