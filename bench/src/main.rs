@@ -14,6 +14,9 @@ use std::process::{Command, ExitCode};
 use crate::runtime::Runtime;
 use crate::workload::Workload;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let id = arguments.next().unwrap_or_default();

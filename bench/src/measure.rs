@@ -65,11 +65,13 @@ pub(crate) fn each<A, T>(mut ready: impl FnMut() -> A, mut unit: impl FnMut(&A) 
             (sum.wall, sum.cpu) = (sum.wall + spent.wall, sum.cpu + spent.cpu);
             (given, result)
         };
-        let mut last = one();
+        let mut last = Some(one());
         for _ in 1..iterations {
-            last = one();
+            // Before the next is made: the memory of two is not the memory of one.
+            drop(last.take());
+            last = Some(one());
         }
-        (sum, last)
+        (sum, last.expect("a unit was run"))
     })
 }
 
@@ -77,13 +79,14 @@ pub(crate) fn each<A, T>(mut ready: impl FnMut() -> A, mut unit: impl FnMut(&A) 
 fn repeat<T>(bounds: Bounds, mut call: impl FnMut(u32) -> (Spent, T)) -> (Times, T) {
     let budget = budget();
     let mut times = Times { wall: Vec::new(), cpu: Vec::new(), iterations: 1 };
-    let (first, mut last) = call(1);
-    let mut used = first.cpu;
+    let (first, last) = call(1);
+    let (mut used, mut last) = (first.cpu, Some(last));
     let unit = first.cpu.max(first.wall).max(1e-8);
     if first.cpu >= 2.0 || first.wall >= 6.0 {
         times.add(first);
     } else if unit < 0.02 {
         let tried = ((0.005 / unit).ceil() as u32).clamp(1, bounds.iterations);
+        drop(last.take());
         let cpu = call(tried).0.cpu / f64::from(tried);
         times.iterations = ((0.05 / cpu.max(1e-9)).ceil() as u32).clamp(1, bounds.iterations);
     }
@@ -93,12 +96,13 @@ fn repeat<T>(bounds: Bounds, mut call: impl FnMut(u32) -> (Spent, T)) -> (Times,
         if is_enough || is_too_much {
             break;
         }
+        drop(last.take());
         let (spent, result) = call(times.iterations);
         times.add(spent);
         used += spent.cpu;
-        last = result;
+        last = Some(result);
     }
-    (times, last)
+    (times, last.expect("the budget allows a repetition"))
 }
 
 fn budget() -> f64 {
