@@ -1,15 +1,15 @@
 //! `cargo xtask test`: everything a change must pass, in the order in which failures are cheapest to find.
 //!
-//! Stops at the first failure. Installs the one tool it needs, and never skips a step in silence.
+//! Stops at the first failure. Installs the tools it needs, and never skips a step in silence.
 
 use std::time::Instant;
 
 use crate::workspace::Workspace;
-use crate::{spec, tidy};
+use crate::{count, spec, tidy};
 
 /// The line of `--help`.
 pub(crate) const HELP: &str =
-    "formatting, lints, tests, documentation, house rules [--quick: without doc tests and documentation]";
+    "formatting, lints, tests, documentation, house rules [--quick: without doc tests, documentation and counts]";
 
 /// What one step does.
 enum Work {
@@ -17,6 +17,7 @@ enum Work {
     Nextest,
     Tidy,
     Spec,
+    Count,
 }
 
 /// A named step.
@@ -32,7 +33,7 @@ const fn cargo(name: &'static str, arguments: &'static [&'static str]) -> Step {
 }
 
 /// Every step, in order.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     cargo("fmt", &["fmt", "--all", "--", "--check"]),
     cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     Step { name: "nextest is installed", is_quick: true, work: Work::Nextest },
@@ -52,6 +53,7 @@ const STEPS: [Step; 8] = [
     },
     Step { name: "tidy", is_quick: true, work: Work::Tidy },
     Step { name: "spec", is_quick: true, work: Work::Spec },
+    Step { name: "instruction counts", is_quick: false, work: Work::Count },
 ];
 
 /// Runs the steps.
@@ -71,7 +73,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
         perform(workspace, &step.work).map_err(|problem| format!("step `{}` failed: {problem}", step.name))?;
         println!("    {} ok, {:.1} s", step.name, step_begun.elapsed().as_secs_f64());
     }
-    let left_out = if quick { ", doc tests and documentation left out" } else { "" };
+    let left_out = if quick { ", doc tests, documentation and instruction counts left out" } else { "" };
     println!("everything passed in {:.1} s{left_out}", begun.elapsed().as_secs_f64());
     Ok(())
 }
@@ -82,6 +84,7 @@ fn perform(workspace: &Workspace, work: &Work) -> Result<(), String> {
         Work::Nextest => ensure_nextest(workspace),
         Work::Tidy => tidy::run(workspace, &[]),
         Work::Spec => spec::run(workspace, &["--check".to_owned()]),
+        Work::Count => count::run(workspace, &[]),
     }
 }
 

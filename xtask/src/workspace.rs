@@ -105,6 +105,16 @@ impl Workspace {
         serde_json::from_str(&answer).map_err(|error| format!("`cargo metadata`: {error}"))
     }
 
+    /// The build folder.
+    ///
+    /// # Errors
+    /// When Cargo fails.
+    pub(crate) fn target(&self) -> Result<PathBuf, String> {
+        let answer = self.ask(&["metadata", "--format-version", "1", "--no-deps"])?;
+        let metadata: Value = serde_json::from_str(&answer).map_err(|error| format!("`cargo metadata`: {error}"))?;
+        metadata["target_directory"].as_str().map(PathBuf::from).ok_or_else(|| "Cargo names no build folder".to_owned())
+    }
+
     /// The crates `cargo tree` lists for these arguments, as `name version`.
     ///
     /// # Errors

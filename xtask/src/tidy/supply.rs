@@ -78,7 +78,7 @@ pub(super) fn licences(files: &[File], metadata: &Value) -> Vec<String> {
 
 /// Whether an SPDX expression can be met with allowed licences: any side of `OR` (or the old `/`), every side of `AND`.
 fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
-    let expression = expression.replace('/', " OR ");
+    let expression = expression.replace('/', " OR ").replace(" or ", " OR ").replace(" and ", " AND ");
     let expression = expression.trim();
     let either = split_outside_brackets(expression, " OR ");
     if either.len() > 1 {
@@ -188,6 +188,7 @@ mod tests {
         check("MIT", true);
         check("MIT/GPL-3.0", true);
         check("GPL-3.0 OR Apache-2.0", true);
+        check("GPL-3.0 or MIT", true);
         check("(MIT OR GPL-3.0) AND Unicode-3.0", true);
         check("Apache-2.0 WITH LLVM-exception OR GPL-3.0", true);
         check("Apache-2.0+", true);

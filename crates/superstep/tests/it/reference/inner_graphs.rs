@@ -74,7 +74,7 @@ async fn a_command_for_the_graph_around_is_applied_there() {
         };
         let other = || ToParent(outward().and_goto("other"));
         assert_eq!(handed(compat, "plain", other).await, expected(json!("other")), "{compat:?}");
-        let slow = node(async move || other()).timeout(Duration::from_secs(60));
+        let slow = node(move || async move { other() }).timeout(Duration::from_secs(60));
         assert_eq!(handed(compat, "timed", slow).await, expected(json!("other")), "{compat:?}");
         let calls_a_tool = async || tool().await;
         assert_eq!(handed(compat, "tool", calls_a_tool).await, expected(json!("other")), "{compat:?}");

@@ -1,0 +1,171 @@
+//! `cargo xtask count`: instructions of the hot paths under valgrind, held against `bench/instructions.json`.
+//!
+//! A count is the same on a busy machine as on an idle one, so a path that got longer shows whatever else runs. What
+//! the paths are is in `bench/benches/hot_paths.rs`; times are taken by `superstep-bench`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::workspace::Workspace;
+
+/// The line of `--help`.
+pub(crate) const HELP: &str = "instructions of the hot paths against bench/instructions.json [--save: write that file]";
+
+/// How many hundredths a path may be longer than in the file: compilers and C libraries differ a little.
+const ALLOWED: u64 = 3;
+const FILE: &str = "bench/instructions.json";
+
+type Counts = BTreeMap<String, u64>;
+
+/// Counts, and compares or saves.
+///
+/// # Errors
+/// When a path is longer than it was, or cannot be counted.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
+    let save = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => false,
+        ["--save"] => true,
+        _ => return Err(format!("unknown arguments `{}`; known: --save", arguments.join(" "))),
+    };
+    let counts = count(workspace)?;
+    let path = workspace.root().join(FILE);
+    if save {
+        let text = serde_json::to_string_pretty(&counts).map_err(|error| error.to_string())?;
+        return std::fs::write(&path, text + "\n").map_err(|error| format!("{FILE}: {error}"));
+    }
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{FILE}: {error}"))?;
+    let baseline: Counts = serde_json::from_str(&text).map_err(|error| format!("{FILE}: {error}"))?;
+    let (lines, problems) = compare(&baseline, &counts);
+    lines.iter().for_each(|line| println!("    {line}"));
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\nerror: ")) }
+}
+
+fn compare(baseline: &Counts, counts: &Counts) -> (Vec<String>, Vec<String>) {
+    let (mut lines, mut problems) = (Vec::new(), Vec::new());
+    for name in baseline.keys().chain(counts.keys().filter(|name| !baseline.contains_key(*name))) {
+        match (baseline.get(name), counts.get(name)) {
+            (Some(old), Some(new)) => {
+                lines.push(format!("{name:<30} {new:>10} instructions, was {old}"));
+                if *new * 100 > *old * (100 + ALLOWED) {
+                    problems.push(format!("`{name}` takes {new} instructions, and took {old}: make it shorter again"));
+                }
+                if *new * (100 + ALLOWED) < *old * 100 {
+                    problems.push(format!("`{name}` became shorter: keep that with `cargo xtask count --save`"));
+                }
+            }
+            (Some(_), None) => problems.push(format!("`{name}` of {FILE} was not counted")),
+            (None, _) => problems.push(format!("`{name}` is not in {FILE}: add it with `cargo xtask count --save`")),
+        }
+    }
+    (lines, problems)
+}
+
+fn count(workspace: &Workspace) -> Result<Counts, String> {
+    let valgrind = valgrind(workspace)?;
+    ensure_runner(workspace)?;
+    let target = workspace.target()?;
+    // A folder without earlier results: nothing is compared there.
+    let home = target.join("count");
+    let _ = std::fs::remove_dir_all(&home);
+    let home = home.to_string_lossy().into_owned();
+    let arguments =
+        ["bench", "-p", "superstep-bench", "--bench", "hot_paths", "--", "--output-format=json", "--home", &home];
+    let mut command = workspace.cargo(&arguments);
+    command.stderr(Stdio::inherit());
+    if let Some(folder) = valgrind {
+        command.arg("--valgrind-bin").arg(folder.join("usr/bin/valgrind"));
+        command.env("VALGRIND_LIB", folder.join("usr/libexec/valgrind"));
+    }
+    let output = command.output().map_err(|error| format!("the counts do not start: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        return Err(format!("counting ended with {}:\n{text}", output.status));
+    }
+    read(&text)
+}
+
+/// The counts in what the runner prints: one JSON object for each path.
+fn read(text: &str) -> Result<Counts, String> {
+    let mut counts = Counts::new();
+    for line in text.lines().filter(|line| line.starts_with('{')) {
+        let path: Value = serde_json::from_str(line).map_err(|error| format!("the runner's answer: {error}"))?;
+        let name = path["function_name"].as_str().ok_or("the runner names no path")?;
+        let parts = path["profiles"][0]["data"]["parts"].as_array().ok_or("the runner counted nothing")?;
+        let count = |part: &Value| part["metrics"]["Ir"]["values"]["new"].as_u64();
+        let sum: Option<u64> = parts.iter().map(count).sum();
+        counts.insert(name.to_owned(), sum.ok_or_else(|| format!("no instructions of `{name}`"))?);
+    }
+    if counts.is_empty() { Err(format!("the runner counted nothing:\n{text}")) } else { Ok(counts) }
+}
+
+fn runs(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// The runner must be of the very version of the library.
+fn ensure_runner(workspace: &Workspace) -> Result<(), String> {
+    let lock = std::fs::read_to_string(workspace.root().join("Cargo.lock")).map_err(|error| error.to_string())?;
+    let mut lines = lock.lines().skip_while(|line| *line != "name = \"gungraun\"").skip(1);
+    let version = lines.next().and_then(|line| line.strip_prefix("version = \"")?.strip_suffix('"'));
+    let version = version.ok_or("Cargo.lock has no gungraun")?;
+    let known = Command::new("gungraun-runner").arg("--version").output();
+    if known.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim().ends_with(version)) {
+        return Ok(());
+    }
+    println!("    installing gungraun-runner {version}, once");
+    let arguments = ["install", "gungraun-runner", "--version", version, "--locked", "--force"];
+    if runs(&mut workspace.cargo(&arguments)) { Ok(()) } else { Err(format!("`cargo {}` failed", arguments.join(" "))) }
+}
+
+/// Finds valgrind or gets it; a folder when it was unpacked there and not installed.
+fn valgrind(workspace: &Workspace) -> Result<Option<PathBuf>, String> {
+    if runs(Command::new("valgrind").arg("--version")) {
+        return Ok(None);
+    }
+    let folder = workspace.target()?.join("tools/valgrind");
+    if folder.join("usr/bin/valgrind").is_file() {
+        return Ok(Some(folder));
+    }
+    println!("    valgrind is missing: installing the Debian package");
+    if runs(Command::new("apt-get").args(["install", "-y", "valgrind"])) {
+        return Ok(None);
+    }
+    // Whoever may not install may still unpack.
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let unpack = "apt-get download valgrind && dpkg -x valgrind_*.deb .";
+    if runs(Command::new("sh").args(["-c", unpack]).current_dir(&folder)) {
+        return Ok(Some(folder));
+    }
+    Err("valgrind is missing and could not be installed: `apt-get install valgrind`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(pairs: &[(&str, u64)]) -> Counts {
+        pairs.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+    }
+
+    #[test]
+    fn a_path_that_changed_by_more_than_allowed_is_named() {
+        let baseline = counts(&[("same", 1000), ("longer", 1000), ("shorter", 1000), ("gone", 1000)]);
+        let (lines, problems) =
+            compare(&baseline, &counts(&[("same", 1030), ("longer", 1031), ("shorter", 960), ("new", 1)]));
+        assert_eq!(lines.len(), 3);
+        let named: Vec<&str> = problems.iter().filter_map(|problem| problem.split('`').nth(1)).collect();
+        assert_eq!(named, ["gone", "longer", "shorter", "new"]);
+    }
+
+    #[test]
+    fn the_runners_answer_is_read() {
+        let part = r#"{"metrics":{"Ir":{"values":{"new":40}}}}"#;
+        let line = format!(r#"{{"function_name":"path","profiles":[{{"data":{{"parts":[{part},{part}]}}}}]}}"#);
+        assert_eq!(read(&format!("noise\n{line}\n")).unwrap(), counts(&[("path", 80)]));
+        assert!(read("nothing").is_err());
+        assert!(read("{\"function_name\":\"path\"}").is_err());
+    }
+}
