@@ -4,6 +4,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -19,11 +20,21 @@ pub trait Payload: Any + Send + Sync {
     /// # Errors
     /// When the value cannot be written as JSON, such as a map with keys that are not text.
     fn to_json(&self) -> Result<Value, Fault>;
+
+    /// Writes the value as JSON text, with nothing in between.
+    ///
+    /// # Errors
+    /// When the value cannot be written as JSON, or `out` refuses.
+    fn write_json(&self, out: &mut dyn io::Write) -> Result<(), Fault>;
 }
 
 impl<T: Serialize + Any + Send + Sync> Payload for T {
     fn to_json(&self) -> Result<Value, Fault> {
         Ok(serde_json::to_value(self)?)
+    }
+
+    fn write_json(&self, out: &mut dyn io::Write) -> Result<(), Fault> {
+        Ok(serde_json::to_writer(out, self)?)
     }
 }
 
@@ -101,6 +112,17 @@ impl Datum {
             Self::Json(value) => Ok((**value).clone()),
         }
     }
+
+    /// Writes the value as JSON text, with nothing in between.
+    ///
+    /// # Errors
+    /// When a live value cannot be written as JSON, or `out` refuses.
+    pub fn write_json(&self, out: &mut dyn io::Write) -> Result<(), Fault> {
+        match self {
+            Self::Live(payload) => payload.write_json(out),
+            Self::Json(value) => Ok(serde_json::to_writer(out, &**value)?),
+        }
+    }
 }
 
 impl fmt::Debug for Datum {
@@ -163,6 +185,9 @@ mod tests {
         for datum in &rows {
             assert_eq!(datum.clone().take::<Vec<u64>>().unwrap(), [1, 2]);
             assert_eq!(datum.to_json().unwrap(), json!([1, 2]));
+            let mut text = Vec::new();
+            datum.write_json(&mut text).unwrap();
+            assert_eq!(text, b"[1,2]");
             assert_eq!((datum, format!("{datum:?}")), (&rows[0], "[1,2]".to_owned()));
             assert!(datum.clone().take::<String>().is_err());
         }

@@ -35,7 +35,8 @@ const FAILURE: &str = "__failure__";
 
 /// The running tasks of one superstep.
 pub(crate) struct Tasks {
-    set: JoinSet<TaskEnd>,
+    /// Made when two tasks first run at once: most runs never need it.
+    set: Option<JoinSet<TaskEnd>>,
     indices: BTreeMap<Id, (usize, AbortHandle)>,
     waiting: VecDeque<Task>,
     /// Tasks that were stopped before they started.
@@ -46,7 +47,7 @@ pub(crate) struct Tasks {
 impl Tasks {
     pub(crate) fn new(limit: usize) -> Self {
         let (waiting, stopped) = (VecDeque::new(), VecDeque::new());
-        Self { set: JoinSet::new(), indices: BTreeMap::new(), waiting, stopped, limit: limit.max(1) }
+        Self { set: None, indices: BTreeMap::new(), waiting, stopped, limit: limit.max(1) }
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -62,7 +63,7 @@ impl Tasks {
         while self.indices.len() < self.limit {
             let Some(task) = self.waiting.pop_front() else { return };
             let index = task.index;
-            let handle = self.set.spawn(run_task(task_cx(shared, task)));
+            let handle = self.set.get_or_insert_default().spawn(run_task(task_cx(shared, task)));
             self.indices.insert(handle.id(), (index, handle));
         }
     }
@@ -94,7 +95,7 @@ impl Tasks {
             return Some((index, TaskEnd::Cancelled));
         }
         loop {
-            let (id, end) = match self.set.join_next_with_id().await {
+            let (id, end) = match self.set.as_mut()?.join_next_with_id().await {
                 Some(Ok((id, end))) => (id, end),
                 Some(Err(error)) if error.is_cancelled() => (error.id(), TaskEnd::Cancelled),
                 Some(Err(error)) => {

@@ -81,11 +81,7 @@ impl Version {
     /// How long the part is as JSON.
     pub(super) fn bytes(&self) -> u64 {
         let mut length = Length(0);
-        let written = match &self.part {
-            Datum::Json(value) => serde_json::to_writer(&mut length, &**value),
-            live => serde_json::to_writer(&mut length, live),
-        };
-        written.map_or(0, |()| length.0)
+        self.part.write_json(&mut length).map_or(0, |()| length.0)
     }
 }
 
