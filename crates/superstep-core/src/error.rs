@@ -75,9 +75,10 @@ impl From<Fault> for Problem {
 /// What there is when a run does not end well: nothing of the failed superstep, all of the ones before.
 #[derive(Clone)]
 pub struct Partial {
-    /// The state after the last whole superstep.
-    pub state: Arc<dyn Any + Send + Sync>,
-    /// The nodes that were due.
+    /// The state after the last whole superstep; `None` when a later one was under way to the store and nobody knows
+    /// whether it got there.
+    pub state: Option<Arc<dyn Any + Send + Sync>>,
+    /// The nodes that were due, where the state is known.
     pub next: Vec<String>,
     /// The nodes that ran last, oldest first, at most ten.
     pub recent: Vec<String>,
@@ -225,7 +226,7 @@ impl Error {
     /// The state after the last whole superstep, as the type it has.
     #[must_use]
     pub fn partial_state<S: Any>(&self) -> Option<&S> {
-        self.0.partial.as_ref()?.state.downcast_ref()
+        self.0.partial.as_ref()?.state.as_ref()?.downcast_ref()
     }
 
     /// Who has to act.

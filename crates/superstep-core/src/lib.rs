@@ -20,6 +20,8 @@ pub mod id;
 pub mod json_reducer;
 pub mod machine;
 pub mod message;
+#[doc(hidden)]
+pub mod planted;
 pub mod port;
 pub mod record;
 pub mod reducer;

@@ -275,6 +275,22 @@ impl Machine {
         self.drain = true;
     }
 
+    /// Ends the run inside its superstep: what has finished is kept, what still runs is stopped and counts as not begun.
+    pub fn cancel(&mut self) {
+        if !matches!(self.phase, Phase::Running) {
+            return;
+        }
+        for (index, slot) in self.slots.iter_mut().enumerate() {
+            let is_running = matches!(slot.status, Status::Running);
+            if is_running || matches!(slot.status, Status::Ready) {
+                slot.status = Status::Cancelled;
+            }
+            if is_running {
+                self.cancel.push(index);
+            }
+        }
+    }
+
     /// The compiled graph.
     #[must_use]
     pub fn graph(&self) -> &Arc<Topology> {
@@ -294,12 +310,21 @@ impl Machine {
     }
 
     fn partial(&self) -> Partial {
+        let is_saved = !self.is_ahead();
+        let next = self.next_names().into_iter().filter(|_| is_saved);
         Partial {
-            state: self.state.clone(),
-            next: self.next_names().iter().map(ToString::to_string).collect(),
+            state: is_saved.then(|| self.state.clone() as _),
+            next: next.map(|name| name.to_string()).collect(),
             recent: self.recent.iter().map(|id| self.graph.node(*id).name.to_string()).collect(),
             checkpoint: self.durable,
         }
+    }
+
+    /// True while the state holds more than the newest checkpoint that is known to be saved.
+    fn is_ahead(&self) -> bool {
+        let is_step = |commit: &Commit| commit.checkpoint.is_some();
+        let is_under_way = self.saving.is_some() || self.outbox.iter().any(|(commit, _)| is_step(commit));
+        self.config.lease.is_some() && (is_under_way || self.folded.is_some())
     }
 
     fn next_names(&self) -> Vec<Arc<str>> {

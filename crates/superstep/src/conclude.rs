@@ -100,7 +100,7 @@ fn check_output(shared: &Shared, state: &Arc<AnyState>, checkpoint: Option<Check
     if missing.is_empty() {
         return Ok(());
     }
-    let partial = Partial { state: state.clone(), next: Vec::new(), recent: Vec::new(), checkpoint };
+    let partial = Partial { state: Some(state.clone()), next: Vec::new(), recent: Vec::new(), checkpoint };
     Err(Error::new(Code::OutputInvalid, format!("the run ended without {}", missing.join(", ")))
         .help("the state is saved; let a node write the field before the end")
         .on_thread(shared.thread.as_ref())

@@ -21,7 +21,7 @@ use superstep_core::fault::Fault;
 use superstep_core::graph::Compat;
 use superstep_core::machine::{Task, TaskEnd};
 use superstep_core::port::BoxFuture;
-use tokio::task::{AbortHandle, Id, JoinSet};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use crate::cache::CallKey;
 use crate::context::{Cx, Failure, Shared};
@@ -95,21 +95,33 @@ impl Tasks {
             return Some((index, TaskEnd::Cancelled));
         }
         loop {
-            let (id, end) = match self.set.as_mut()?.join_next_with_id().await {
-                Some(Ok((id, end))) => (id, end),
-                Some(Err(error)) if error.is_cancelled() => (error.id(), TaskEnd::Cancelled),
-                Some(Err(error)) => {
-                    let id = error.id();
-                    (id, TaskEnd::Failed(panicked(&*error.into_panic())))
-                }
-                None => return None,
-            };
-            let finished = self.indices.remove(&id);
+            let joined = self.set.as_mut()?.join_next_with_id().await?;
+            let reported = self.report(joined);
             self.fill(shared);
-            if let Some((index, _)) = finished {
-                return Some((index, end));
+            if reported.is_some() {
+                return reported;
             }
         }
+    }
+
+    /// A task that has ended and was not reported yet, without waiting for one.
+    pub(crate) fn ended(&mut self) -> Option<(usize, TaskEnd)> {
+        loop {
+            let joined = self.set.as_mut()?.try_join_next_with_id()?;
+            let reported = self.report(joined);
+            if reported.is_some() {
+                return reported;
+            }
+        }
+    }
+
+    /// How a task ended; `None` when it was called off.
+    fn report(&mut self, joined: Result<(Id, TaskEnd), JoinError>) -> Option<(usize, TaskEnd)> {
+        let (id, end) = joined.unwrap_or_else(|error| match (error.id(), error.try_into_panic()) {
+            (id, Ok(panic)) => (id, TaskEnd::Failed(panicked(&*panic))),
+            (id, Err(_)) => (id, TaskEnd::Cancelled),
+        });
+        self.indices.remove(&id).map(|(index, _)| (index, end))
     }
 }
 

@@ -11,16 +11,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use superstep_core::error::{Code, Error, Result};
-use superstep_core::machine::{Machine, Outcome, Step};
+use superstep_core::machine::{End, Machine, Outcome, Step};
+use superstep_core::planted::{Bug, is_planted};
 use superstep_core::port::{BoxFuture, Clock, Commit};
 
 use crate::context::{Shared, over_budget};
 use crate::control::Control;
-use crate::executor::{Tasks, run_task, task_cx};
+use crate::executor::{Tasks, detach, run_task, task_cx};
 
 /// Runs a machine to its end.
-pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result<Outcome> {
-    let mut tasks = Tasks::new(shared.limits.concurrency);
+pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &mut Tasks) -> Result<Outcome> {
     let mut begun = 0;
     loop {
         if shared.control.as_ref().is_some_and(Control::is_draining) {
@@ -29,9 +29,11 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result
         if shared.control.as_ref().is_some_and(Control::is_cancelled) {
             return Err(cancelled_error());
         }
+        // A reader that is behind holds the run back here, where nothing is asked for yet that could be lost.
+        publish(machine, shared).await;
         let step = machine.step();
-        if let Some(sink) = &shared.sink {
-            Box::pin(sink.publish(shared, machine.take_events())).await;
+        if matches!(step, Step::Run(_) | Step::Stop(_)) {
+            publish(machine, shared).await;
         }
         match step {
             // A hand-over to another worker costs more than a superstep: one ready task runs right here.
@@ -62,6 +64,10 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result
             }
             Step::Cancel(indices) => tasks.cancel(&indices),
             Step::Abort(indices) => tasks.abort(&indices),
+            Step::Save(commit) if is_planted(Bug::AckBeforeCommit) => {
+                save_later(shared, commit);
+                machine.saved();
+            }
             Step::Save(commit) => {
                 save(shared, &commit).await.map_err(|error| machine.failure(error))?;
                 drop(commit);
@@ -69,6 +75,13 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>) -> Result
             }
             Step::Stop(outcome) => return Ok(*outcome),
         }
+    }
+}
+
+async fn publish(machine: &mut Machine, shared: &Shared) {
+    if let Some(sink) = &shared.sink {
+        // Boxed: a run that nobody watches carries no room for it.
+        Box::pin(sink.publish(shared, machine.take_events())).await;
     }
 }
 
@@ -102,6 +115,13 @@ async fn save(shared: &Shared, commit: &Commit) -> Result<()> {
             saver.commit(commit).await
         }
         None => Err(Error::internal("a run without a store asked to save")),
+    }
+}
+
+/// Starts to save and does not wait: a bug that only the simulation plants.
+fn save_later(shared: &Shared, commit: Box<Commit>) {
+    if let Some(saver) = shared.saver.clone() {
+        drop(detach(Box::pin(async move { saver.commit(&commit).await })));
     }
 }
 
@@ -143,10 +163,13 @@ pub(crate) fn timed_out(what: &str, time: Duration) -> Error {
 
 /// Runs a machine to its end, its time limit or its cancellation, whichever comes first.
 ///
-/// A commit that is under way is never dropped: nobody could say whether it happened.
+/// A commit that is under way is never dropped: nobody could say whether it happened. Tasks that have ended when the
+/// run is stopped are kept.
 pub(crate) async fn drive_limited(machine: &mut Machine, shared: &Arc<Shared>) -> Result<Outcome> {
+    let mut tasks = Tasks::new(shared.limits.concurrency);
+    let mut is_stopped = false;
     let ended = {
-        let mut work = pin!(drive(machine, shared));
+        let mut work = pin!(drive(machine, shared, &mut tasks));
         let time = shared.limits.run_timeout;
         let mut limit = time.map(|time| shared.clock.sleep(time));
         let mut cancelled = shared.control.as_ref().map(|control| Box::pin(control.cancelled()));
@@ -156,19 +179,44 @@ pub(crate) async fn drive_limited(machine: &mut Machine, shared: &Arc<Shared>) -
                 stop = stopped(context, cancelled.as_mut(), limit.as_mut().zip(time));
             }
             let is_saving = || shared.saving.load(Ordering::Relaxed) > 0;
-            if stop.is_some() && !is_saving() {
-                return Poll::Ready(Err(stop.take().unwrap_or_else(cancelled_error)));
-            }
-            match work.as_mut().poll(context) {
-                Poll::Pending if stop.is_some() && !is_saving() => {
-                    Poll::Ready(Err(stop.take().unwrap_or_else(cancelled_error)))
-                }
-                polled => polled,
-            }
+            let polled = match stop.is_some() && !is_saving() {
+                true => Poll::Pending,
+                false => work.as_mut().poll(context),
+            };
+            is_stopped = polled.is_pending() && stop.is_some() && !is_saving();
+            if is_stopped { Poll::Ready(Err(stop.take().unwrap_or_else(cancelled_error))) } else { polled }
         })
         .await
     };
-    ended.map_err(|error| machine.failure(error))
+    is_stopped |= ended.as_ref().is_err_and(|error| error.code() == Code::Cancelled);
+    match ended {
+        Err(error) if is_stopped => wind_up(machine, shared, &mut tasks).await.ok_or_else(|| machine.failure(error)),
+        ended => ended.map_err(|error| machine.failure(error)),
+    }
+}
+
+/// Keeps what tasks have ended with before the run was stopped. The outcome, when that was all there was to do.
+async fn wind_up(machine: &mut Machine, shared: &Shared, tasks: &mut Tasks) -> Option<Outcome> {
+    while let Some((index, end)) = tasks.ended().filter(|_| !is_planted(Bug::CancelDropsSibling)) {
+        machine.finished(index, end).ok()?;
+    }
+    machine.cancel();
+    loop {
+        match machine.step() {
+            Step::Save(commit) => {
+                save(shared, &commit).await.ok()?;
+                machine.saved();
+            }
+            Step::Run(_) => machine.cancel(),
+            Step::Cancel(indices) | Step::Abort(indices) => tasks.cancel(&indices),
+            Step::Stop(outcome) => {
+                let is_over = matches!(outcome.end, End::Finished | End::Interrupted(_));
+                publish(machine, shared).await;
+                return is_over.then_some(*outcome);
+            }
+            Step::Wait => return None,
+        }
+    }
 }
 
 /// Why a run is to stop, where it is.

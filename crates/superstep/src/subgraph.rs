@@ -16,6 +16,7 @@ use superstep_core::field::{AnyState, Field, FieldOps};
 use superstep_core::graph::{Compat, NodeOptions};
 use superstep_core::id::{FieldId, TaskId, derive};
 use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome, ids_at, read_state};
+use superstep_core::planted::{Bug, is_planted};
 use superstep_core::port::{At, BoxFuture, HistoryQuery, Loaded};
 use superstep_core::state::{Draft, State};
 use superstep_core::update::{How, Update, Write};
@@ -23,6 +24,7 @@ use superstep_core::update::{How, Update, Write};
 use crate::compiled::Compiled;
 use crate::conclude::{RawOutcome, conclude};
 use crate::context::{Ask, Cx, Kind, Place, Shared};
+use crate::executor::Tasks;
 use crate::handler::{Action, IntoNode};
 use crate::node::Policies;
 use crate::output::{NodeError, Stopped};
@@ -122,7 +124,7 @@ impl Inside {
         machine.give_answers(cx.answers().cloned());
         warn_of_unused_store(&mut machine, program, cx);
         let mut baseline = None;
-        if resumes {
+        if resumes && !is_planted(Bug::InputTwice) {
             baseline = first_state(&shared).await?;
             machine.go_on()?;
         } else {
@@ -132,7 +134,8 @@ impl Inside {
             Some(state) => sums(program, cx, &**state)?,
             None => sums(program, cx, &*machine.state().state)?,
         };
-        let outcome = drive(&mut machine, &shared).await?;
+        let mut tasks = Tasks::new(shared.limits.concurrency);
+        let outcome = drive(&mut machine, &shared, &mut tasks).await?;
         shared.note(&outcome.warnings);
         match outcome.end {
             End::Interrupted(questions) => Ask(cx.clone()).pass_on(questions).await,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use superstep_core::checkpoint::{Checkpoint, Entry, Namespace, Question, StoredError};
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId};
-use superstep_core::machine::{AsNode, Breakpoints, Config, Machine, OnLimit, StateUpdate, read_state};
+use superstep_core::machine::{AsNode, Breakpoints, Config, Machine, OnLimit, StateUpdate, World, read_state};
 use superstep_core::port::{At, HistoryQuery, Loaded, PruneReport, Retention, SharedCheckpointer, ThreadStatus};
 use superstep_core::state::{IntoDraft, State};
 
@@ -179,6 +179,7 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
             namespace: Namespace::root(),
             at: None,
             supersteps,
+            world: None,
             types: PhantomData,
         }
     }
@@ -246,6 +247,7 @@ pub struct UpdateState<S, C = ()> {
     namespace: Namespace,
     at: Option<CheckpointId>,
     supersteps: Vec<Vec<StateUpdate>>,
+    world: Option<Arc<dyn World>>,
     types: PhantomData<fn() -> (S, C)>,
 }
 
@@ -272,6 +274,13 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
         self
     }
 
+    /// Where the time and id of the checkpoint come from, for tests.
+    #[must_use]
+    pub fn world(mut self, world: Arc<dyn World>) -> Self {
+        self.world = Some(world);
+        self
+    }
+
     async fn apply(self) -> Result<CheckpointId> {
         let saver = self.saver.as_ref().ok_or_else(|| {
             Error::new(Code::NoCheckpointer, "an update needs a store, and there is none")
@@ -280,7 +289,8 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
         if self.supersteps.iter().all(Vec::is_empty) {
             return Err(Error::new(Code::InputInvalid, "there is nothing to update").help("give at least one update"));
         }
-        let (clock, world) = real_world();
+        let (clock, real) = real_world();
+        let world = self.world.as_ref().unwrap_or(real);
         let run = RunId::from_bits(world.fresh());
         let turn = self.graph.lanes.enter(&self.thread, &crate::control::Control::new(), WhenBusy::Reject).await?;
         let held = Held::take(saver, &self.thread, run, false, &**clock).await?;

@@ -8,6 +8,7 @@ use crate::change::Change;
 use crate::checkpoint::{Entry, Pending, Question, Source};
 use crate::error::{Code, Error, Result};
 use crate::id::NodeId;
+use crate::planted::{Bug, is_planted};
 use crate::port::ThreadStatus;
 
 impl Machine {
@@ -187,7 +188,11 @@ impl Machine {
             }
             _ => None,
         });
-        let updates: Vec<TaskUpdate> = updates.collect();
+        let mut updates: Vec<TaskUpdate> = updates.collect();
+        if is_planted(Bug::ArrivalOrderFold) {
+            let is_last = |slot: &super::Slot| matches!(slot.status, Status::Done { kept: false, .. });
+            self.slots.iter().position(is_last).into_iter().for_each(|place| updates[place..].rotate_left(1));
+        }
         self.fold(updates, rules).map(|(applied, _)| applied)
     }
 
@@ -225,6 +230,7 @@ impl Machine {
 
     /// Tells after the next save, so that nothing is told that is not durable.
     pub(super) fn tell(&mut self, event: Event) {
-        if self.config.lease.is_some() { self.unsaved_events.push(event) } else { self.events.push(event) }
+        let is_late = self.config.lease.is_some() && !is_planted(Bug::EventBeforeCommit);
+        if is_late { self.unsaved_events.push(event) } else { self.events.push(event) }
     }
 }
