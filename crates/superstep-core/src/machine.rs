@@ -25,6 +25,7 @@ use crate::update::Update;
 mod begin;
 mod ephemeral;
 mod event;
+mod exit;
 mod finish;
 mod fold;
 mod limits;
@@ -38,6 +39,7 @@ mod view;
 mod ways;
 
 pub use event::Event;
+pub use exit::Draft;
 pub use limits::{Breakpoints, OnLimit};
 pub use resume::{Answers, Resume, already_answered};
 pub use store::read_state;
@@ -76,6 +78,8 @@ pub struct Config {
     pub failures: BranchPolicy,
     /// A second value for a `set_once` field is an error.
     pub strict_set_once: bool,
+    /// Whether all is saved in one commit when the run ends, and nothing before.
+    pub at_exit: bool,
     /// Whether anybody watches: without it no events are made.
     pub observe: bool,
     /// What the caller says about the run.
@@ -189,6 +193,10 @@ pub struct Machine {
     /// The newest checkpoint that is known to be saved; `head` runs ahead of it while a commit is under way.
     durable: Option<CheckpointId>,
     saving: Option<CheckpointId>,
+    /// What is held back until the run ends, where it saves only then.
+    unsaved: Option<Box<exit::Unsaved>>,
+    /// Fields that the loaded checkpoint does not know, because the schema is newer.
+    unknown: FieldSet,
     /// What is to be saved, each with the events that may be told after it.
     outbox: VecDeque<(Box<Commit>, Vec<Event>)>,
     events: Vec<Event>,
@@ -224,7 +232,7 @@ impl Machine {
             return Step::Abort(self.abort.drain(..).collect());
         }
         loop {
-            match &mut self.phase {
+            match self.phase {
                 Phase::Plan => self.plan(),
                 Phase::Running => {
                     if std::mem::take(&mut self.has_ready) {
@@ -238,6 +246,7 @@ impl Machine {
                     }
                     self.settle();
                 }
+                Phase::Ended(_) if self.has_unsaved() => self.save_unsaved(),
                 Phase::Ended(_) => return self.stop(),
                 Phase::Over => return Step::Wait,
             }
@@ -257,7 +266,13 @@ impl Machine {
     /// The last [`Step::Save`] is durable: what it speaks of may be told.
     pub fn saved(&mut self) {
         self.durable = self.saving.take().or(self.durable);
+        self.unsaved_is_saved();
         self.events.append(&mut self.saving_events);
+    }
+
+    /// A commit that counted as saved was not: nobody knows which checkpoint is the newest one saved.
+    pub fn forget_saved(&mut self) {
+        self.durable = None;
     }
 
     /// What is to be saved, in order, for a rim that runs nothing.
@@ -401,6 +416,7 @@ impl Machine {
             answers: self.answers.clone(),
             records: slot.records.clone(),
             checkpoint: self.head,
+            draft: self.draft(),
         }
     }
 

@@ -20,6 +20,7 @@ use crate::compiled::Compiled;
 use crate::conclude::{OutputJson, RawOutcome};
 use crate::context::Cx;
 use crate::control::Control;
+use crate::durability::Durability;
 use crate::extract::View;
 use crate::graph::breakpoints;
 use crate::lanes::{Lanes, WhenBusy};
@@ -53,6 +54,8 @@ pub(crate) struct Call {
     pub(crate) store: Option<SharedStore>,
     pub(crate) control: Option<Control>,
     pub(crate) when_busy: WhenBusy,
+    pub(crate) durability: Option<Durability>,
+    pub(crate) backlog: Option<usize>,
     pub(crate) tags: Vec<String>,
     pub(crate) metadata: BTreeMap<String, Value>,
     pub(crate) configurable: BTreeMap<String, Value>,
@@ -110,6 +113,8 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
             store: settings.store.clone(),
             control: None,
             when_busy: WhenBusy::Queue,
+            durability: None,
+            backlog: None,
             tags: Vec::new(),
             metadata: BTreeMap::new(),
             configurable: BTreeMap::new(),
@@ -163,6 +168,19 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
     /// Where the thread is kept, in place of the graph's own.
     pub fn checkpointer(mut self, checkpointer: impl Into<SharedCheckpointer>) -> Self {
         self.call.checkpointer = Some(checkpointer.into());
+        self
+    }
+
+    /// When what it does is saved, in place of the graph's own rule. Graphs inside follow the run.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.call.durability = Some(durability);
+        self
+    }
+
+    /// How many commits may wait to be saved with [`Durability::Async`]; 16 unless told. A slow store then holds the
+    /// run back.
+    pub fn backlog(mut self, commits: usize) -> Self {
+        self.call.backlog = Some(commits);
         self
     }
 

@@ -19,6 +19,7 @@ use superstep_core::machine::{Answers, Task, World};
 use superstep_core::port::{Clock, Commit, Lease, SharedCheckpointer};
 
 use crate::control::Control;
+use crate::durability::Backlog;
 use crate::output::NodeError;
 use crate::program::{NodeEntry, Program};
 use crate::store::SharedStore;
@@ -37,6 +38,10 @@ pub(crate) struct Shared {
     pub(crate) context: Arc<dyn Any + Send + Sync>,
     pub(crate) saver: Option<SharedCheckpointer>,
     pub(crate) lease: Option<Lease>,
+    /// What waits to be saved, where saving is done in the background.
+    pub(crate) backlog: Option<Backlog>,
+    /// What tasks of this graph recorded, where it is saved at the end of the run.
+    pub(crate) records: Option<Mutex<Vec<Pending>>>,
     pub(crate) store: Option<SharedStore>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) world: Arc<dyn World>,
@@ -354,16 +359,21 @@ impl Cx {
         self.0.task.records.as_ref()?.get(key)
     }
 
-    /// Makes one thing known of this task durable.
+    /// Makes one thing known of this task durable; where the run saves at its end, together with it.
     pub(crate) async fn record(&self, entry: Entry) -> Result<()> {
         let shared = &self.0.shared;
         let (Some(saver), Some(lease), Some(checkpoint)) = (&shared.saver, &shared.lease, self.checkpoint()) else {
             return Ok(());
         };
         let pending = Pending { checkpoint, task: self.task_id(), node: self.node().into(), entry };
+        if let Some(records) = &shared.records {
+            lock(records).push(pending);
+            return Ok(());
+        }
         let empty = Commit::empty(lease.clone(), shared.namespace.clone());
         let commit = Commit { pending: vec![pending], ..empty };
-        saver.commit(&commit).await
+        saver.commit(&commit).await?;
+        shared.flush().await
     }
 }
 

@@ -375,6 +375,20 @@ pub(crate) async fn in_parallel<T: Send + 'static>(
     }
 }
 
+/// Runs work in the background that nobody waits for here: it ends by itself.
+pub(crate) fn in_background(work: impl Future<Output = ()> + Send + 'static) -> RunResult<()> {
+    if tokio::runtime::Handle::try_current().is_err() {
+        return Err(Error::new(
+            Code::ConfigInvalid,
+            "saving in the background needs an async runtime, and there is none",
+        )
+        .help("use `wait`, or `Durability::Sync`"));
+    }
+    #[expect(clippy::disallowed_methods, reason = "the executor owns spawning")]
+    drop(tokio::task::spawn(work));
+    Ok(())
+}
+
 /// Runs a future in the background; what it gives can be awaited or dropped.
 pub(crate) fn detach<T: Send + 'static>(work: BoxFuture<'static, RunResult<T>>) -> BoxFuture<'static, RunResult<T>> {
     if tokio::runtime::Handle::try_current().is_err() {

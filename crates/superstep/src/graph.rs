@@ -17,6 +17,7 @@ use superstep_core::types::FieldType;
 
 use crate::cache::Cache;
 use crate::compiled::Compiled;
+use crate::durability::{BACKLOG, Durability};
 use crate::handler::{Action, IntoNode};
 use crate::node::{NodeWith, Policies, Timeout};
 use crate::program::{NodeEntry, Persistence, Program, Settings};
@@ -106,6 +107,8 @@ impl<S, C> Graph<S, C> {
             defaults: Policies::default(),
             settings: Settings {
                 checkpointer: None,
+                durability: Durability::Sync,
+                backlog: BACKLOG,
                 store: None,
                 cache: None,
                 before: Breakpoints::None,
@@ -259,6 +262,18 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
     /// Where threads are kept, for runs that do not say otherwise.
     pub fn checkpointer(&mut self, checkpointer: impl Into<SharedCheckpointer>) -> &mut Self {
         self.settings.checkpointer = Some(checkpointer.into());
+        self
+    }
+
+    /// When what runs do is saved, for runs that do not say otherwise. Inside another graph, that one's run decides.
+    pub fn durability(&mut self, durability: Durability) -> &mut Self {
+        self.settings.durability = durability;
+        self
+    }
+
+    /// How many commits of a run may wait to be saved with [`Durability::Async`]; 16 unless told.
+    pub fn backlog(&mut self, commits: usize) -> &mut Self {
+        self.settings.backlog = commits;
         self
     }
 

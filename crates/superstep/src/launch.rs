@@ -21,6 +21,7 @@ use crate::clock::{Fresh, SystemClock};
 use crate::conclude::{RawOutcome, conclude};
 use crate::context::{Limits, Shared};
 use crate::control::Control;
+use crate::durability::Saving;
 use crate::lanes::{Turn, WhenBusy};
 use crate::output::NodeError;
 use crate::program::Program;
@@ -71,6 +72,13 @@ impl Held {
     }
 }
 
+/// The place of a run on its thread, inside this process and among others.
+pub(crate) struct Place {
+    // Given back first: who comes next in this process finds the thread free.
+    held: Held,
+    turn: Turn,
+}
+
 /// Starts a run and sees it to its end.
 pub(crate) async fn start(mut call: Box<Call>) -> Result<RawOutcome> {
     if let Some(caller) = call.inside.take() {
@@ -78,19 +86,22 @@ pub(crate) async fn start(mut call: Box<Call>) -> Result<RawOutcome> {
     }
     // Apart, so that a run carries no room for its start while it goes on.
     let mut run = Box::pin(begin_run(call)).await?;
-    let ended = drive_limited(&mut run.machine, &run.shared).await;
+    let Begun { machine, shared, .. } = &mut *run;
+    let ended = drive_limited(machine, shared).await;
     if let Err(error) = &ended {
-        Box::pin(note_stop(&run.shared, error)).await;
+        Box::pin(note_stop(shared, machine, error)).await;
     }
-    conclude(&run.shared, ended?)
+    let flushed = shared.flush().await;
+    let outcome = ended?;
+    flushed.map_err(|error| shared.not_saved(machine, error))?;
+    conclude(shared, outcome)
 }
 
-/// A run that has begun. Fields are dropped in order: the lease is given back before the turn is.
+/// A run that has begun, with its place on the thread: given back when the run is dropped, however it ends.
 struct Begun {
     machine: Machine,
     shared: Arc<Shared>,
-    _held: Option<Held>,
-    _turn: Option<Turn>,
+    _place: Option<Arc<Place>>,
 }
 
 async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
@@ -99,21 +110,24 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
     let run = call.run.unwrap_or_else(|| RunId::from_bits(world.fresh()));
     let thread = thread_of(&call, &*world)?;
     let control = call.control.clone().or_else(|| thread.as_ref().map(|_| Control::new()));
-    let (turn, held) = match (&thread, &control) {
+    let place = match (&thread, &control) {
         (Some(thread), Some(control)) => {
             enter(&call, thread, control, run, &*clock).await.map_err(|error| error.on_thread(Some(thread)))?
         }
-        _ => (None, None),
+        _ => None,
     };
-    let (loaded, forked) = load(&call, thread.as_ref(), turn.as_ref()).await?;
-    if let Some(turn) = &turn {
-        turn.started_at(loaded.as_ref().map(|loaded| loaded.checkpoint.id));
+    let (loaded, forked) = load(&call, thread.as_ref(), place.as_ref().map(|place| &place.turn)).await?;
+    if let Some(place) = &place {
+        place.turn.started_at(loaded.as_ref().map(|loaded| loaded.checkpoint.id));
     }
+    let Saving { saver, backlog, records } = saving(&call, place.as_ref());
     let shared = Arc::new(Shared {
         program: call.program.clone(),
         context,
-        saver: held.as_ref().and(call.checkpointer.clone()),
-        lease: held.as_ref().map(|held| held.lease.clone()),
+        saver,
+        lease: place.as_ref().map(|place| place.held.lease.clone()),
+        backlog,
+        records,
         store: call.store.clone(),
         clock,
         world: world.clone(),
@@ -138,7 +152,15 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
         let error = told_why(&shared, &machine, answers, error).await;
         return Err(error.on_thread(shared.thread.as_ref()));
     }
-    Ok(Box::new(Begun { machine, shared, _held: held, _turn: turn }))
+    Ok(Box::new(Begun { machine, shared, _place: place }))
+}
+
+/// What stands between the run and its store.
+fn saving(call: &Call, place: Option<&Arc<Place>>) -> Saving {
+    let (Some(store), Some(place)) = (&call.checkpointer, place) else { return Saving::default() };
+    let settings = &call.program.settings;
+    let durability = call.durability.unwrap_or(settings.durability);
+    Saving::new(durability, store.clone(), place, call.backlog.unwrap_or(settings.backlog))
 }
 
 /// Waits for the run's turn on its thread and takes the right to move it, within the time the run may take.
@@ -148,14 +170,15 @@ async fn enter(
     control: &Control,
     run: RunId,
     clock: &dyn Clock,
-) -> Result<(Option<Turn>, Option<Held>)> {
-    let Some(saver) = &call.checkpointer else { return Ok((None, None)) };
+) -> Result<Option<Arc<Place>>> {
+    let Some(saver) = &call.checkpointer else { return Ok(None) };
     let wait = call.when_busy != WhenBusy::Reject;
-    let turn = pin!(async {
+    let place = pin!(async {
         let turn = call.lanes.enter(thread, control, call.when_busy).await?;
-        Ok((Some(turn), Some(Held::take(saver, thread, run, wait, clock).await?)))
+        let held = Held::take(saver, thread, run, wait, clock).await?;
+        Ok(Some(Arc::new(Place { held, turn })))
     });
-    let entered = pin!(unless_cancelled(control, turn));
+    let entered = pin!(unless_cancelled(control, place));
     match call.run_timeout {
         None => entered.await,
         Some(time) => within(clock, time, entered).await.unwrap_or_else(|| {
@@ -174,6 +197,7 @@ async fn start_inside(call: Box<Call>, caller: &Caller) -> Result<RawOutcome> {
         (call.command.is_some(), "a command"),
         (call.run_timeout.is_some() || call.step_timeout.is_some(), "a timeout"),
         (call.token_budget.is_some(), "a budget"),
+        (call.durability.is_some() || call.backlog.is_some(), "a durability"),
         (call.sink.is_some(), "a stream of its own"),
     ];
     if let Some((_, what)) = is_set.into_iter().find(|(is_set, _)| *is_set) {
@@ -309,6 +333,7 @@ fn config(call: &Call, shared: &Shared) -> Config {
         after: call.after.clone(),
         failures: settings.failures,
         strict_set_once: settings.strict_set_once,
+        at_exit: shared.records.is_some(),
         observe: shared.sink.is_some(),
         metadata: shared.saved_metadata(),
         outer_task: None,
@@ -365,13 +390,19 @@ async fn told_why(shared: &Shared, machine: &Machine, answers: Option<Vec<Interr
 }
 
 /// Notes on the thread that a run was stopped from outside; a failing store is not asked twice.
-async fn note_stop(shared: &Shared, error: &Error) {
+///
+/// A run that saves at its end saves here what it has done.
+async fn note_stop(shared: &Shared, machine: &mut Machine, error: &Error) {
     let status = match error.code() {
         Code::Cancelled => ThreadStatus::Idle,
         Code::Timeout | Code::TooLarge => ThreadStatus::Error,
         _ => return,
     };
     let (Some(saver), Some(lease)) = (&shared.saver, &shared.lease) else { return };
-    let commit = Commit { status: Some(status), ..Commit::empty(lease.clone(), Namespace::root()) };
+    shared.hand_over_records(machine);
+    let commit = machine.stop_unsaved(status).unwrap_or_else(|| {
+        let empty = Commit::empty(lease.clone(), Namespace::root());
+        Commit { status: Some(status), ..empty }
+    });
     let _ = saver.commit(&commit).await;
 }

@@ -177,8 +177,7 @@ mod tests {
         let store = Memory::new();
         let lease = block_on(store.acquire(&"thread".into(), RunId::from_bits(1))).unwrap();
         let status = Some(ThreadStatus::Interrupted);
-        let (namespace, changes) = (Namespace::root(), Default::default());
-        let commit = Commit { lease, namespace, checkpoint: None, changes, state: None, pending: Vec::new(), status };
+        let commit = Commit { status, ..Commit::empty(lease, Namespace::root()) };
         block_on(store.commit(&commit)).unwrap();
         assert_eq!(block_on(store.clone().status(&"thread".into())).unwrap(), status);
         assert_eq!(block_on(Memory::new().status(&"thread".into())).unwrap(), None);

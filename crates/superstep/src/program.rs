@@ -9,6 +9,7 @@ use superstep_core::types::FieldType;
 use tokio::sync::Semaphore;
 
 use crate::cache::{Cache, CachePolicy};
+use crate::durability::Durability;
 use crate::handler::Action;
 use crate::node::Timeout;
 use crate::retry::Retry;
@@ -45,6 +46,8 @@ impl NodeEntry {
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) checkpointer: Option<SharedCheckpointer>,
+    pub(crate) durability: Durability,
+    pub(crate) backlog: usize,
     pub(crate) store: Option<SharedStore>,
     pub(crate) cache: Option<Cache>,
     pub(crate) before: Breakpoints,

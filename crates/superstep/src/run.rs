@@ -29,6 +29,7 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &m
         if shared.control.as_ref().is_some_and(Control::is_cancelled) {
             return Err(cancelled_error());
         }
+        shared.hand_over_records(machine);
         // A reader that is behind holds the run back here, where nothing is asked for yet that could be lost.
         publish(machine, shared).await;
         let step = machine.step();
@@ -69,7 +70,7 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &m
                 machine.saved();
             }
             Step::Save(commit) => {
-                save(shared, &commit).await.map_err(|error| machine.failure(error))?;
+                save(shared, &commit).await.map_err(|error| shared.not_saved(machine, error))?;
                 drop(commit);
                 machine.saved();
             }

@@ -21,9 +21,10 @@ mod table;
 mod tests;
 mod value;
 
+pub use crate::durability::Durability;
 pub use page::reference;
 pub use secret::{Guarded, Secret};
-pub use section::{Checkpoints, Durability, GraphKind, GraphSource, Limits, McpServer, Model, Server, Stores};
+pub use section::{Checkpoints, GraphKind, GraphSource, Limits, McpServer, Model, Server, Stores};
 pub use source::{Explained, Origin, Sources};
 
 use layers::Layers;

@@ -14,7 +14,7 @@ use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::field::{AnyState, Field, FieldOps};
 use superstep_core::graph::{Compat, NodeOptions};
-use superstep_core::id::{FieldId, TaskId, derive};
+use superstep_core::id::{CheckpointId, FieldId, TaskId, derive};
 use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome, ids_at, read_state};
 use superstep_core::planted::{Bug, is_planted};
 use superstep_core::port::{At, BoxFuture, HistoryQuery, Loaded};
@@ -291,6 +291,8 @@ fn inner_shared(program: &Arc<Program>, caller: &Caller, context: Option<Context
         context: context.unwrap_or_else(|| outer.context.clone()),
         saver: outer.saver.clone().filter(|_| saves),
         lease: outer.lease.clone().filter(|_| saves),
+        backlog: outer.backlog.clone(),
+        records: outer.records.as_ref().filter(|_| saves).map(|_| Default::default()),
         store: outer.store.clone().or_else(|| program.settings.store.clone()),
         clock: outer.clock.clone(),
         world: outer.world.clone(),
@@ -323,6 +325,7 @@ fn config(shared: &Shared, cx: &Cx) -> Config {
         after: settings.after.clone(),
         failures: settings.failures,
         strict_set_once: settings.strict_set_once,
+        at_exit: shared.records.is_some(),
         observe: shared.sink.is_some(),
         metadata: shared.saved_metadata(),
         outer_task: Some(cx.task_id()),
@@ -344,19 +347,34 @@ async fn load(shared: &Shared, cx: &Cx) -> Result<Option<Loaded>> {
 /// The newest state of a graph that grows with its thread, as of the line of history the node around it is on.
 async fn on_this_line(shared: &Shared, cx: &Cx, newest: Loaded) -> Result<Option<Loaded>> {
     let (Some(saver), Some(thread)) = (&shared.saver, &shared.thread) else { return Ok(Some(newest)) };
-    let mut line = Vec::new();
     let (mut next, mut oldest, mut made_by) = (cx.checkpoint(), None, Source::Loop);
-    while let Some(id) = next {
-        let Some(outer) = saver.load(thread, cx.namespace(), At::Id(id)).await? else { break };
-        // What ran at a checkpoint that was forked or changed belongs to the line it was left on.
-        let is_left = matches!(made_by, Source::Fork | Source::Update);
-        let tasks: Vec<TaskId> = ids_at(cx.namespace(), cx.node(), &outer.checkpoint).filter(|_| !is_left).collect();
+    let mut line = vec![cx.task_id()];
+    // The checkpoint before which supersteps may have run that were not saved one by one.
+    let (mut after, mut seen) = (None, 0);
+    if let (Some(draft), Some(id)) = (&cx.0.task.draft, next) {
+        line.extend(unsaved_tasks(cx, id, draft.step..cx.step()));
+        (next, made_by) = (draft.parent, draft.source);
+    }
+    loop {
+        let outer = match next {
+            Some(id) => saver.load(thread, cx.namespace(), At::Id(id)).await?,
+            None => None,
+        };
+        let step = outer.as_ref().map_or(FIRST_STEP, |outer| outer.checkpoint.step);
+        line.extend(after.into_iter().flat_map(|(id, end)| unsaved_tasks(cx, id, step..end)));
+        if let Some(outer) = &outer {
+            // What ran at a checkpoint that was forked or changed belongs to the line it was left on.
+            let is_left = matches!(made_by, Source::Fork | Source::Update);
+            line.extend(ids_at(cx.namespace(), cx.node(), &outer.checkpoint).filter(|_| !is_left));
+        }
         // As a rule the last visit is a few supersteps back: then nothing more has to be read.
-        if newest.checkpoint.outer_task.is_some_and(|task| tasks.contains(&task)) {
+        if newest.checkpoint.outer_task.is_some_and(|task| line[seen..].contains(&task)) {
             return Ok(Some(newest));
         }
-        line.extend(tasks);
-        (next, oldest, made_by) = (outer.checkpoint.parent, Some(id), outer.checkpoint.source);
+        seen = line.len();
+        let Some(outer) = outer.map(|outer| outer.checkpoint) else { break };
+        after = Some((outer.id, outer.step));
+        (next, oldest, made_by) = (outer.parent, Some(outer.id), outer.source);
     }
     let states = saver.history(thread, &shared.namespace, &HistoryQuery::default()).await?;
     let mut visits =
@@ -364,6 +382,14 @@ async fn on_this_line(shared: &Shared, cx: &Cx, newest: Loaded) -> Result<Option
     // Where older checkpoints were pruned, what was saved before them counts as seen from here.
     let before = |state: &&Loaded| next.is_some() && oldest.is_none_or(|oldest| state.checkpoint.id < oldest);
     Ok(visits.next().or_else(|| states.iter().find(before)).cloned())
+}
+
+/// No thread has an earlier step.
+const FIRST_STEP: i64 = -2;
+
+/// The tasks of this node that ran under a checkpoint before it was saved, newest first.
+fn unsaved_tasks(cx: &Cx, checkpoint: CheckpointId, steps: std::ops::Range<i64>) -> impl Iterator<Item = TaskId> {
+    steps.rev().map(move |step| cx.0.task.key.at(checkpoint, step).id(cx.namespace(), cx.node()))
 }
 
 /// The state after the input of the call that is being resumed.

@@ -317,6 +317,7 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
             after: Breakpoints::None,
             failures: self.graph.program.settings.failures,
             strict_set_once: self.graph.program.settings.strict_set_once,
+            at_exit: false,
             observe: false,
             metadata: Arc::default(),
             outer_task: loaded.as_ref().and_then(|loaded| loaded.checkpoint.outer_task),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::store::{read_position, read_state};
+use super::store::{read_position, read_state, unknown_fields};
 use super::{Config, Machine, Phase, Slot, Status};
 use crate::advance::{Leads, Position, advance};
 use crate::apply::{FieldSet, FoldRules, TaskUpdate};
@@ -40,6 +40,8 @@ impl Machine {
             head: None,
             durable: None,
             saving: None,
+            unsaved: None,
+            unknown: FieldSet::default(),
             outbox: VecDeque::new(),
             events: Vec::new(),
             unsaved_events: Vec::new(),
@@ -59,6 +61,7 @@ impl Machine {
         };
         if let Some(loaded) = loaded {
             (machine.state, machine.written) = read_state(&schema, &loaded)?;
+            machine.unknown = unknown_fields(&schema, &loaded);
             machine.position = read_position(&machine.graph, &loaded.checkpoint)?;
             machine.came_in = machine.position.step;
             (machine.head, machine.durable) = (Some(loaded.checkpoint.id), Some(loaded.checkpoint.id));

@@ -265,7 +265,7 @@ impl Machine {
 
     /// Keeps a finished task while others still run, so that it never runs again.
     fn keep_early(&mut self, index: usize) {
-        if self.config.lease.is_none() || !self.has_open() {
+        if self.config.lease.is_none() || self.config.at_exit || !self.has_open() {
             return;
         }
         // Those that were called off with it are kept with it: they must not run after a crash either.

@@ -9,8 +9,18 @@ use super::{Event, Machine};
 use crate::apply::Applied;
 use crate::change::Change;
 use crate::checkpoint::{Checkpoint, Entry, FORMAT_VERSION, FieldChange, Pending, Source};
-use crate::id::CheckpointId;
-use crate::port::{Commit, StateRef, ThreadStatus};
+use crate::id::{CheckpointId, FieldId};
+use crate::port::{Commit, Lease, ThreadStatus};
+
+/// A checkpoint that is being made, and what is saved with it.
+pub(super) struct Made {
+    pub(super) id: CheckpointId,
+    pub(super) parent: Option<CheckpointId>,
+    pub(super) source: Source,
+    pub(super) changes: SmallVec<[FieldChange; 2]>,
+    pub(super) pending: Vec<Pending>,
+    pub(super) status: Option<ThreadStatus>,
+}
 
 impl Machine {
     /// Asks for a new checkpoint of the state and position as they are now.
@@ -20,39 +30,55 @@ impl Machine {
             self.tell(Event::Values { step, state: self.state() });
         }
         let Some(lease) = self.config.lease.clone() else { return };
-        let is_first = self.head.is_none();
-        let checkpoint = Arc::new(self.checkpoint(source));
-        let changes = if is_first { self.everything() } else { self.changed(&applied) };
-        if self.config.observe {
-            let (id, parent, step) = (checkpoint.id, checkpoint.parent, checkpoint.step);
-            let next = self.next_names();
-            self.tell(Event::Checkpoint { id, parent, step, source, next });
+        if self.holds_back(source) {
+            return self.hold_back(source, applied);
         }
-        self.head = Some(checkpoint.id);
+        let parent = self.head;
+        let id = CheckpointId::from_bits(self.config.world.fresh());
+        let changes = if parent.is_none() { self.everything() } else { self.changed(applied.changes.iter()) };
+        self.head = Some(id);
+        let status = self.status();
+        self.send_off_checkpoint(lease, Made { id, parent, source, changes, pending: Vec::new(), status });
+    }
+
+    /// How the thread stands between two supersteps; only the outermost graph says so.
+    pub(super) fn status(&self) -> Option<ThreadStatus> {
         let status = if self.position.due.is_empty() { ThreadStatus::Idle } else { ThreadStatus::Busy };
+        self.config.namespace.is_root().then_some(status)
+    }
+
+    /// Puts a commit into the outbox, with a checkpoint of the state and position as they are now.
+    pub(super) fn send_off_checkpoint(&mut self, lease: Lease, made: Made) {
+        let checkpoint = Arc::new(self.checkpoint(&made));
+        if self.config.observe {
+            let (id, parent, source) = (made.id, made.parent, made.source);
+            let (step, next) = (self.position.step, self.next_names());
+            self.unsaved_events.push(Event::Checkpoint { id, parent, step, source, next });
+        }
         self.send_off(Commit {
             lease,
             namespace: self.config.namespace.clone(),
             checkpoint: Some(checkpoint),
-            changes,
-            state: Some(StateRef { schema: self.graph.schema.clone(), state: self.state.clone() }),
-            pending: Vec::new(),
-            status: self.config.namespace.is_root().then_some(status),
+            changes: made.changes,
+            state: Some(self.state()),
+            pending: made.pending,
+            status: made.status,
+            inside: Vec::new(),
         });
     }
 
-    fn checkpoint(&self, source: Source) -> Checkpoint {
+    fn checkpoint(&self, made: &Made) -> Checkpoint {
         let schema = &self.graph.schema;
         let written = schema.remembered.iter().filter(|id| self.written.contains(**id));
         let written = written.map(|id| schema.field(*id).name.clone()).collect();
         Checkpoint {
             format: FORMAT_VERSION,
-            id: CheckpointId::from_bits(self.config.world.fresh()),
-            parent: self.head,
+            id: made.id,
+            parent: made.parent,
             thread: self.config.thread.clone().unwrap_or_else(|| "".into()),
             namespace: self.config.namespace.clone(),
             step: self.position.step,
-            source,
+            source: made.source,
             run: self.config.run,
             time: self.config.world.now(),
             graph: self.graph.name.clone(),
@@ -70,7 +96,7 @@ impl Machine {
     }
 
     /// Every field of a new thread: later loads do not depend on today's defaults.
-    fn everything(&self) -> SmallVec<[FieldChange; 2]> {
+    pub(super) fn everything(&self) -> SmallVec<[FieldChange; 2]> {
         let saved = self.graph.schema.fields().iter().filter(|field| !field.flags.untracked);
         let change = |field: &crate::field::Field| FieldChange {
             field: field.name.clone(),
@@ -80,22 +106,32 @@ impl Machine {
         saved.map(change).collect()
     }
 
-    fn changed(&self, applied: &Applied) -> SmallVec<[FieldChange; 2]> {
-        let change = |(id, change): &(crate::id::FieldId, Change)| {
-            let field = self.graph.schema.field(*id);
-            (!field.flags.untracked).then(|| FieldChange {
-                field: field.name.clone(),
-                change: change.clone(),
-                part: field.ops.part(&*self.state, change),
-            })
+    /// What changed since the last checkpoint, with the values.
+    pub(super) fn changed<'a>(
+        &mut self,
+        changes: impl Iterator<Item = &'a (FieldId, Change)>,
+    ) -> SmallVec<[FieldChange; 2]> {
+        let (graph, state, unknown) = (&self.graph, &*self.state, &mut self.unknown);
+        let change = |(id, change): &(FieldId, Change)| {
+            let field = graph.schema.field(*id);
+            if field.flags.untracked {
+                return None;
+            }
+            let change = if unknown.contains(*id) { &Change::Set } else { change };
+            unknown.remove(*id);
+            let (name, part) = (field.name.clone(), field.ops.part(state, change));
+            Some(FieldChange { field: name, change: change.clone(), part })
         };
-        applied.changes.iter().filter_map(change).collect()
+        changes.filter_map(change).collect()
     }
 
     /// Asks to keep what is known of tasks of the current checkpoint.
     pub(super) fn save_pending(&mut self, pending: Vec<Pending>, status: Option<ThreadStatus>) {
         let Some(lease) = self.config.lease.clone() else { return };
         let status = status.filter(|_| self.config.namespace.is_root());
+        if self.config.at_exit {
+            return self.hold_back_pending(pending, status);
+        }
         // What belongs to a checkpoint that is not handed out yet goes into the same transaction.
         if let Some((last, events)) = self.outbox.back_mut() {
             last.pending.extend(pending);
@@ -108,7 +144,7 @@ impl Machine {
     }
 
     /// Puts a commit into the outbox, with the events that may be told once it is saved.
-    fn send_off(&mut self, commit: Commit) {
+    pub(super) fn send_off(&mut self, commit: Commit) {
         let events = std::mem::take(&mut self.unsaved_events);
         self.outbox.push_back((Box::new(commit), events));
     }

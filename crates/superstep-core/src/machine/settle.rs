@@ -84,7 +84,7 @@ impl Machine {
     }
 
     /// Entries for all that is known of the tasks of this superstep and not kept yet.
-    fn everything_known(&mut self) -> Vec<Pending> {
+    pub(super) fn everything_known(&mut self) -> Vec<Pending> {
         let mut entries = Vec::new();
         for (index, slot) in self.slots.iter().enumerate() {
             if let Status::Asked(questions) = &slot.status {
@@ -111,7 +111,8 @@ impl Machine {
         });
         let open: Vec<Question> = asked.flatten().collect();
         if self.config.observe {
-            self.tell(Event::Interrupted { questions: open.clone() });
+            // What waits for a person is told once it is saved, in every mode.
+            self.unsaved_events.push(Event::Interrupted { questions: open.clone() });
         }
         self.end_early(End::Interrupted(open), ThreadStatus::Interrupted);
     }
@@ -228,9 +229,13 @@ impl Machine {
         self.warnings.push(message);
     }
 
-    /// Tells after the next save, so that nothing is told that is not durable.
+    /// Tells after the next save, so that nothing is told that is not durable; at once where saving comes last.
     pub(super) fn tell(&mut self, event: Event) {
-        let is_late = self.config.lease.is_some() && !is_planted(Bug::EventBeforeCommit);
-        if is_late { self.unsaved_events.push(event) } else { self.events.push(event) }
+        let comes_late = self.config.lease.is_some() && !self.config.at_exit;
+        if comes_late && !is_planted(Bug::EventBeforeCommit) {
+            self.unsaved_events.push(event);
+        } else {
+            self.events.push(event);
+        }
     }
 }

@@ -146,6 +146,16 @@ pub fn read_state(schema: &Schema, loaded: &Loaded) -> Result<(Arc<AnyState>, Fi
     Ok((state, written))
 }
 
+/// The fields of a schema that a checkpoint was made without: nothing can be said of them but their whole value.
+pub(super) fn unknown_fields(schema: &Schema, loaded: &Loaded) -> FieldSet {
+    let kept = || schema.iter().filter(|(_, field)| !field.flags.untracked);
+    if loaded.fields.len() == kept().count() {
+        return FieldSet::default();
+    }
+    let is_known = |name: &str| loaded.fields.iter().any(|(known, _)| schema.find(known) == schema.find(name));
+    kept().filter(|(_, field)| !is_known(&field.name)).map(|(id, _)| id).collect()
+}
+
 impl Machine {
     pub(super) fn store_output(&self, resolved: &Resolved) -> StoredOutput {
         let schema = &self.graph.schema;

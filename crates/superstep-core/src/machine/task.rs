@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Answers;
+use super::{Answers, Draft};
 use crate::advance::SendInput;
 use crate::checkpoint::{Checkpoint, Namespace, Question};
 use crate::command::Output;
@@ -35,6 +35,8 @@ pub struct Task {
     pub records: Option<Arc<BTreeMap<String, Datum>>>,
     /// The checkpoint it works on.
     pub checkpoint: Option<CheckpointId>,
+    /// What that checkpoint builds on, while it is not saved because the run saves at its end.
+    pub draft: Option<Box<Draft>>,
 }
 
 impl Task {
@@ -70,6 +72,12 @@ impl TaskKey {
             node.as_bytes(),
             &self.fan_out.to_le_bytes(),
         ]))
+    }
+
+    /// What the id of a task in the same place of another superstep is made of.
+    #[must_use]
+    pub fn at(&self, checkpoint: CheckpointId, step: i64) -> Self {
+        Self { origin: checkpoint.bits(), step, ..*self }
     }
 
     /// Its place among the sends of its superstep, from 1; 0 when it was reached by an edge.

@@ -63,6 +63,7 @@ pub enum ThreadStatus {
 }
 
 /// One transaction: all of it, or nothing.
+#[derive(Clone)]
 pub struct Commit {
     /// The right to write.
     pub lease: Lease,
@@ -72,12 +73,16 @@ pub struct Commit {
     pub checkpoint: Option<Arc<Checkpoint>>,
     /// What changed since its parent, in the order of fields.
     pub changes: SmallVec<[FieldChange; 2]>,
-    /// The state after the changes, for full copies. Not to be kept: the next superstep changes it in place.
+    /// The state after the changes, for full copies. Not to be kept: the next superstep changes it in place. Missing
+    /// when the commit had to wait; the first change of a field is then always a `Set`.
     pub state: Option<StateRef>,
     /// What is known of tasks, each of the checkpoint it names.
     pub pending: Vec<Pending>,
     /// How the thread stands after this.
     pub status: Option<ThreadStatus>,
+    /// What graphs inside have done, in the order it is to be taken, before what stands above; one transaction with it.
+    /// Each is of the same lease; one may build on another, and none has more inside it.
+    pub inside: Vec<Commit>,
 }
 
 impl Commit {
@@ -85,7 +90,7 @@ impl Commit {
     #[must_use]
     pub fn empty(lease: Lease, namespace: Namespace) -> Self {
         let (changes, pending) = (SmallVec::new(), Vec::new());
-        Self { lease, namespace, checkpoint: None, changes, state: None, pending, status: None }
+        Self { lease, namespace, checkpoint: None, changes, state: None, pending, status: None, inside: Vec::new() }
     }
 }
 

@@ -16,7 +16,8 @@ impl Cx {
     /// a crash of this task.
     ///
     /// The result is durable before it is returned. Only a crash between the effect and its record repeats
-    /// the effect; give [`Cx::idempotency_key`] to the far side to cover that too.
+    /// the effect; give [`Cx::idempotency_key`] to the far side to cover that too. With [`crate::Durability::Exit`] the
+    /// result is saved when the run ends, and a crash before that loses it.
     ///
     /// # Errors
     /// What `make` failed with (nothing is recorded then), or that the record could not be written.

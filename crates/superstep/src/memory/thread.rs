@@ -67,15 +67,32 @@ impl Thread {
             return Err(fenced(&commit.lease));
         }
         let thread = &commit.lease.thread;
-        check_place(commit).map_err(|error| error.on_thread(Some(thread)))?;
-        let is_new = self.save(commit).map_err(|error| error.on_thread(Some(thread)))?;
-        if is_new {
+        let saved = if commit.inside.is_empty() { self.save(commit) } else { self.save_all(commit) };
+        if saved.map_err(|error| error.on_thread(Some(thread)))? {
             self.status = commit.status.or(self.status).or(Some(ThreadStatus::Idle));
         }
         Ok(())
     }
 
+    /// As `save`, with what graphs inside have done.
+    fn save_all(&mut self, commit: &Commit) -> Result<bool> {
+        let all = || commit.inside.iter().chain([commit]);
+        let before: BTreeMap<Namespace, Option<Box<Line>>> =
+            all().map(|commit| (commit.namespace.clone(), self.lines.get(&commit.namespace).cloned())).collect();
+        let saved = all().try_fold(false, |_, commit| self.save(commit));
+        if saved.is_err() {
+            for (namespace, line) in before {
+                match line {
+                    Some(line) => drop(self.lines.insert(namespace, line)),
+                    None => drop(self.lines.remove(&namespace)),
+                }
+            }
+        }
+        saved
+    }
+
     fn save(&mut self, commit: &Commit) -> Result<bool> {
+        check_place(commit)?;
         if let Some(line) = self.lines.get_mut(&commit.namespace) {
             return line.commit(commit);
         }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::durability::Durability;
 use serde::{Serialize, Serializer};
 use superstep_core::fault::Fault;
 
@@ -77,19 +78,6 @@ pub enum Checkpoints {
     Sqlite(PathBuf),
     /// In a Postgres database at this address.
     Postgres(Secret),
-}
-
-/// When a superstep is on disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Durability {
-    /// Before the next superstep starts.
-    Sync,
-    /// Soon after, while the next one runs.
-    Async,
-    /// Only when the run ends.
-    Exit,
 }
 
 /// An MCP server.

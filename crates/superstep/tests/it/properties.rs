@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use superstep::core::machine::Event;
 use superstep::prelude::*;
-use superstep::{Compiled, EventKind, Record, Schema};
+use superstep::{Compiled, Durability, EventKind, Record, Schema};
 
 /// One node: what it returns and how often it lets others go first.
 #[derive(Debug, Clone)]
@@ -32,6 +32,11 @@ fn any_update() -> impl Strategy<Value = Value> {
 fn any_steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
     let step = (any_update(), 0usize..4).prop_map(|(update, yields)| Step { update, yields });
     prop::collection::vec(prop::collection::vec(step, 1..5), 1..5)
+}
+
+fn any_modes() -> impl Strategy<Value = Vec<Durability>> {
+    let mode = prop::sample::select(vec![Durability::Sync, Durability::Async, Durability::Exit]);
+    prop::collection::vec(mode, 3)
 }
 
 fn schema() -> Arc<Schema> {
@@ -123,6 +128,23 @@ proptest! {
             (live, saved)
         });
         prop_assert_eq!(live, saved);
+    }
+
+    /// R-FWK-44, R-REF-69: whenever it is saved, what is loaded is the state that was returned, and the same one.
+    #[test]
+    fn every_durability_saves_the_same_state(runs in prop::collection::vec(any_steps(), 1..4), modes in any_modes()) {
+        let ends = |modes: Vec<Durability>| block_on(async {
+            let (memory, mut ends) = (Memory::new(), Vec::new());
+            for (steps, mode) in runs.iter().zip(modes) {
+                let graph = layered(steps, &memory);
+                let done = graph.run(json!({ "count": 1 })).thread("t").durability(mode).await.unwrap();
+                let saved = graph.threads().state("t").await.unwrap();
+                prop_assert_eq!(&*saved.state, &*done.state);
+                ends.push((saved.state.to_json(), saved.checkpoint.step));
+            }
+            Ok(ends)
+        });
+        prop_assert_eq!(ends(modes)?, ends(vec![Durability::Sync; 3])?);
     }
 
     /// R-FWK-32: running again from any checkpoint ends as the first run did, and changes nothing that was there.

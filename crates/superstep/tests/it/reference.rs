@@ -7,6 +7,8 @@ use superstep::Compat;
 mod calls;
 mod defects;
 mod definition;
+mod door;
+mod durability;
 mod failures;
 mod fields;
 mod forks;

@@ -155,6 +155,63 @@ pub async fn other_values_under_the_same_id_are_refused(store: SharedCheckpointe
     is_refused_and_changes_nothing(&writer, &same).await;
 }
 
+/// A commit of a graph with two commits of a graph inside it.
+fn nested(writer: &mut Writer) -> (Commit, Writer) {
+    let mut inside = writer.inside("inner:1");
+    let first = inside.draft(json!({ "log": ["x"] }));
+    (inside.head, inside.next) = (Some(id(1)), 2);
+    let mut second = inside.draft(json!({ "log": ["y"] }));
+    second.state = None;
+    second.pending = vec![known(id(2), 1, Entry::Skipped)];
+    let mut commit = writer.draft(json!({ "log": ["b"] }));
+    commit.status = Some(ThreadStatus::Idle);
+    commit.inside = vec![first, second];
+    (commit, inside)
+}
+
+/// R-FWK-33: what graphs inside did is saved in the same transaction, in its order, and once.
+pub async fn what_graphs_inside_did_is_saved_with_it(store: SharedCheckpointer) {
+    let mut writer = begin(&store).await;
+    let (commit, inside) = nested(&mut writer);
+    for _ in 0..2 {
+        store.commit(&commit).await.expect("a good commit is taken, also when it is sent again");
+        assert_eq!(writer.stored(At::Latest).await["log"], json!(["a", "b"]));
+        assert_eq!(inside.stored(At::Latest).await["log"], json!(["x", "y"]));
+        assert_eq!(inside.stored(At::Id(id(1))).await["log"], json!(["x"]));
+        assert_eq!(inside.listed(&HistoryQuery::default()).await, [2, 1]);
+        assert_eq!(inside.loaded(At::Latest).await.pending.len(), 1);
+    }
+    assert_eq!(store.status(writer.thread()).await.expect("asking works"), Some(ThreadStatus::Idle));
+}
+
+/// R-FWK-33: when a part of it is bad, inside or out, nothing is saved, inside or out.
+pub async fn a_bad_part_inside_refuses_the_whole(store: SharedCheckpointer) {
+    let writer = begin(&store).await;
+    let (mut commit, inside) = nested(&mut writer.clone());
+    commit.inside[1].pending = vec![known(id(9), 1, Entry::Skipped)];
+    is_refused_and_changes_nothing(&writer, &commit).await;
+    let (mut commit, _) = nested(&mut writer.clone());
+    commit.pending = vec![known(id(9), 1, Entry::Skipped)];
+    is_refused_and_changes_nothing(&writer, &commit).await;
+    assert!(inside.find(At::Latest).await.expect("loading works").is_none());
+}
+
+/// R-FWK-33, R-FWK-42: commits that had to wait come without a state, and read as those that did not.
+pub async fn commits_without_a_state_are_taken(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let mut expected = Vec::new();
+    for index in 0..100_u128 {
+        let mut commit = writer.draft(json!({ "log": [index.to_string()], "notes": { "n": index.to_string() } }));
+        commit.state = None;
+        store.commit(&commit).await.expect("a commit without a state is taken");
+        expected.push(writer.values());
+        (writer.head, writer.next) = (Some(id(index + 1)), index + 2);
+    }
+    for (index, expected) in expected.iter().enumerate() {
+        assert_eq!(writer.stored(At::Id(id(index as u128 + 1))).await, *expected);
+    }
+}
+
 #[doc(hidden)]
 #[macro_export]
 macro_rules! checkpointer_atomic {
@@ -222,6 +279,24 @@ macro_rules! checkpointer_atomic {
             #[test]
             fn other_values_under_the_same_id_are_refused() {
                 check($open, $drive, checks::other_values_under_the_same_id_are_refused);
+            }
+
+            /// R-FWK-33: what graphs inside did is saved in the same transaction, in its order, and once.
+            #[test]
+            fn what_graphs_inside_did_is_saved_with_it() {
+                check($open, $drive, checks::what_graphs_inside_did_is_saved_with_it);
+            }
+
+            /// R-FWK-33: when a part of it is bad, inside or out, nothing is saved, inside or out.
+            #[test]
+            fn a_bad_part_inside_refuses_the_whole() {
+                check($open, $drive, checks::a_bad_part_inside_refuses_the_whole);
+            }
+
+            /// R-FWK-33, R-FWK-42: commits that had to wait come without a state, and read as those that did not.
+            #[test]
+            fn commits_without_a_state_are_taken() {
+                check($open, $drive, checks::commits_without_a_state_are_taken);
             }
         }
     };

@@ -186,6 +186,7 @@ impl Writer {
             state: Some(StateRef { schema: self.schema.clone(), state: self.state.clone() }),
             pending: Vec::new(),
             status: None,
+            inside: Vec::new(),
         }
     }
 
@@ -256,7 +257,7 @@ impl Writer {
     /// A commit without a checkpoint.
     pub(super) fn note(&self, pending: Vec<Pending>, status: Option<ThreadStatus>) -> Commit {
         let (lease, namespace) = (self.lease.clone(), self.namespace.clone());
-        Commit { lease, namespace, checkpoint: None, changes: SmallVec::new(), state: None, pending, status }
+        Commit { pending, status, ..Commit::empty(lease, namespace) }
     }
 
     /// Saves what is known of a task.

@@ -1,0 +1,174 @@
+//! Saving at the end of a run: what graphs inside do waits here until the outermost one saves, in the same transaction.
+//!
+//! So no crash finds a graph inside that is ahead of the one around it. Reading sees what waits on top of what is
+//! stored. What the outermost graph does waits in its machine.
+
+use std::sync::{Arc, Mutex};
+
+use superstep_core::change::Change;
+use superstep_core::checkpoint::{FieldChange, Namespace, Pending};
+use superstep_core::error::Result;
+use superstep_core::id::{CheckpointId, RunId, ThreadId};
+use superstep_core::port::{
+    At, Checkpointer, Commit, FieldLog, HistoryQuery, Lease, Loaded, PruneReport, Retention, SharedCheckpointer, Stats,
+    ThreadStatus,
+};
+
+use super::without_state;
+use crate::context::lock;
+
+/// A store in front of which the commits of graphs inside wait.
+pub(super) struct Stage {
+    store: SharedCheckpointer,
+    waiting: Mutex<Vec<Commit>>,
+}
+
+impl Stage {
+    pub(super) fn new(store: SharedCheckpointer) -> Self {
+        Self { store, waiting: Mutex::default() }
+    }
+
+    /// The commits that wait and lead to a checkpoint, oldest first.
+    fn row(&self, namespace: &Namespace, at: At) -> Vec<Commit> {
+        let waiting = lock(&self.waiting);
+        let (mut wanted, mut row) = (Some(at), Vec::new());
+        for commit in waiting.iter().rev().filter(|commit| commit.namespace == *namespace) {
+            let Some(checkpoint) = &commit.checkpoint else { continue };
+            if wanted == Some(At::Latest) || wanted == Some(At::Id(checkpoint.id)) {
+                wanted = checkpoint.parent.map(At::Id);
+                row.push(commit.clone());
+            }
+        }
+        row.reverse();
+        row
+    }
+
+    /// Adds what waits to be known of the tasks of a checkpoint.
+    fn add_pending(&self, namespace: &Namespace, loaded: &mut Loaded) {
+        let waiting = lock(&self.waiting);
+        let commits = waiting.iter().filter(|commit| commit.namespace == *namespace);
+        for pending in commits.flat_map(|commit| &commit.pending).filter(|it| it.checkpoint == loaded.checkpoint.id) {
+            let is_same = |it: &&mut Pending| it.task == pending.task && it.entry.slot() == pending.entry.slot();
+            match loaded.pending.iter_mut().find(is_same) {
+                Some(known) => *known = pending.clone(),
+                None => loaded.pending.push(pending.clone()),
+            }
+        }
+    }
+
+    /// The checkpoints that wait, newest first.
+    fn ids(&self, namespace: &Namespace) -> Vec<CheckpointId> {
+        let waiting = lock(&self.waiting);
+        let mine = waiting.iter().rev().filter(|commit| commit.namespace == *namespace);
+        mine.filter_map(|commit| commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id)).collect()
+    }
+}
+
+fn add_change(fields: &mut Vec<(Arc<str>, FieldLog)>, change: FieldChange) {
+    let FieldChange { field, change, part } = change;
+    let place = fields.iter().position(|(name, _)| *name == field).unwrap_or_else(|| {
+        fields.push((field, Vec::new()));
+        fields.len() - 1
+    });
+    let log = &mut fields[place].1;
+    if change == Change::Set {
+        log.clear();
+    }
+    log.push((change, part));
+}
+
+impl Checkpointer for Stage {
+    async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
+        self.store.acquire(thread, run).await
+    }
+
+    fn release(&self, lease: &Lease) {
+        self.store.release(lease);
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<()> {
+        if !commit.namespace.is_root() {
+            lock(&self.waiting).push(without_state(commit));
+            return Ok(());
+        }
+        let inside = std::mem::take(&mut *lock(&self.waiting));
+        match inside.is_empty() {
+            true => self.store.commit(commit).await,
+            false => self.store.commit(&Commit { inside, ..commit.clone() }).await,
+        }
+    }
+
+    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
+        let row = self.row(namespace, at);
+        let stored = match row.first().and_then(|first| first.checkpoint.as_ref()) {
+            None => Some(at),
+            Some(first) => first.parent.map(At::Id),
+        };
+        let mut loaded = match stored {
+            Some(at) => self.store.load(thread, namespace, at).await?,
+            None => None,
+        };
+        for Commit { checkpoint, changes, .. } in row {
+            let Some(checkpoint) = checkpoint else { continue };
+            let mut fields = loaded.map(|loaded| loaded.fields).unwrap_or_default();
+            changes.into_iter().for_each(|change| add_change(&mut fields, change));
+            loaded = Some(Loaded { checkpoint, fields, pending: Vec::new() });
+        }
+        if let Some(loaded) = &mut loaded {
+            self.add_pending(namespace, loaded);
+        }
+        Ok(loaded)
+    }
+
+    async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
+        let mut ids = self.ids(namespace);
+        let mut rest = query.clone();
+        match query.before.map(|before| ids.iter().position(|id| *id == before)) {
+            Some(Some(place)) => {
+                ids.drain(..=place);
+                rest.before = None;
+            }
+            // What is stored is older than all that waits.
+            Some(None) => ids.clear(),
+            None => {}
+        }
+        let most = query.limit.unwrap_or(usize::MAX);
+        let mut found = Vec::new();
+        for id in ids {
+            let loaded = self.load(thread, namespace, At::Id(id)).await?;
+            found.extend(loaded.filter(|loaded| query.matches(&loaded.checkpoint)));
+        }
+        found.truncate(most);
+        rest.limit = query.limit.map(|limit| limit - found.len());
+        if rest.limit != Some(0) {
+            let mut stored = self.store.history(thread, namespace, &rest).await?;
+            stored.iter_mut().for_each(|loaded| self.add_pending(namespace, loaded));
+            found.extend(stored);
+        }
+        Ok(found)
+    }
+
+    async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
+        self.store.status(thread).await
+    }
+
+    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
+        self.store.namespaces(thread).await
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
+        self.store.delete_thread(thread).await
+    }
+
+    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
+        self.store.copy_thread(from, to).await
+    }
+
+    async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
+        self.store.prune(thread, retention).await
+    }
+
+    async fn stats(&self) -> Result<Stats> {
+        self.store.stats().await
+    }
+}
