@@ -92,10 +92,16 @@ impl Checkpointer for Stage {
             return Ok(());
         }
         let inside = std::mem::take(&mut *lock(&self.waiting));
-        match inside.is_empty() {
-            true => self.store.commit(commit).await,
-            false => self.store.commit(&Commit { inside, ..commit.clone() }).await,
+        if inside.is_empty() {
+            return self.store.commit(commit).await;
         }
+        let all = Commit { inside, ..commit.clone() };
+        let saved = self.store.commit(&all).await;
+        if saved.is_err() {
+            // Who tries again must not leave the graphs inside behind.
+            lock(&self.waiting).splice(..0, all.inside);
+        }
+        saved
     }
 
     async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
