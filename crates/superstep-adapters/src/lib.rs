@@ -1,1 +1,6 @@
-//! placeholder
+//! Doors to the outside: one feature and one folder for each store or provider.
+//!
+//! Uses `superstep-core` and nothing else of ours. No feature is on unless asked for.
+
+#[cfg(feature = "sealed")]
+pub mod sealed;

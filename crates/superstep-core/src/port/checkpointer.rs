@@ -38,13 +38,27 @@ pub struct StateRef {
 }
 
 impl StateRef {
-    /// The whole value of a field, for a full copy.
+    /// A state that gives whole values through `copy` and in no other way: for a store around another one that must
+    /// not see the values as they are.
+    pub fn through(schema: Arc<Schema>, copy: impl Fn(&str) -> Option<Datum> + Send + Sync + 'static) -> Self {
+        Self { schema, state: Arc::new(Copies(Box::new(copy))) }
+    }
+
+    /// The whole value of a field, for a full copy. A store that gets `None` keeps the change instead.
     #[must_use]
     pub fn full(&self, field: &str) -> Option<Datum> {
+        if let Some(Copies(copy)) = self.state.downcast_ref() {
+            return copy(field);
+        }
         let id = self.schema.find(field)?;
         Some(self.schema.field(id).ops.part(&*self.state, &Change::Set))
     }
 }
+
+/// Stands where a state would: whoever looks past [`StateRef::full`] finds no values.
+struct Copies(Box<CopyField>);
+
+type CopyField = dyn Fn(&str) -> Option<Datum> + Send + Sync;
 
 /// How a thread stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]

@@ -1,0 +1,279 @@
+//! Encryption at rest: a store around another one, which sees values only in sealed form.
+//!
+//! Decides what is sealed and when; how bytes are sealed is in `key`, what a value is bound to in `pass`, which parts
+//! are values in `walk`. Keeps nothing itself, and never writes a value in the clear.
+
+use std::sync::Arc;
+
+use superstep_core::change::Change;
+use superstep_core::checkpoint::{Checkpoint, FieldChange, Namespace};
+use superstep_core::datum::Datum;
+use superstep_core::error::{Code, Error, Result};
+use superstep_core::id::{RunId, ThreadId};
+use superstep_core::port::{
+    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, StateRef, Stats, ThreadStatus,
+};
+
+mod key;
+mod pass;
+mod walk;
+
+pub use key::Key;
+
+use key::Ring;
+use pass::{Pass, Way};
+
+/// A store that seals every value before it reaches the store inside, and opens it when it comes back.
+///
+/// Sealed with XChaCha20-Poly1305, each with a nonce of its own:
+///
+/// - values of fields, and the keys of maps that changed,
+/// - what tasks wrote and sent, also to graphs around theirs, and what `once` recorded,
+/// - what questions show, their texts and schemas, and the answers,
+/// - texts of errors.
+///
+/// Readable stay names (of threads, graphs, nodes, fields, questions and `once` keys), ids, steps, times, metadata,
+/// codes of errors, how many items of a list changed, and how long a value is. Do not put a secret into those.
+///
+/// A value is bound to its graph's path, its field and the change it is part of, or to its checkpoint, task and entry:
+/// moved anywhere else it does not open. It is not bound to its thread, because a copy of a thread has the same bytes.
+/// So whoever can write to the store can still put back an older value of the same field, or that of another thread,
+/// and remove whole rows.
+///
+/// Values are plain data below: what the engine keeps alive in a store in memory comes back as it would from a disk.
+///
+/// ```
+/// use superstep::prelude::*;
+/// use superstep_adapters::sealed::{Key, Sealed};
+///
+/// #[derive(State, Clone, Serialize, Deserialize)]
+/// struct Visit {
+///     patient: String,
+/// }
+///
+/// # fn key_from_your_vault() -> [u8; 32] { [7; 32] }
+/// let store = Memory::new();
+/// let mut graph = Graph::<Visit>::new("visit");
+/// let greet = graph.node("greet", |visit: View<Visit>| Visit::update().patient(format!("Ms {}", visit.patient)));
+/// graph.edge(START, greet).edge(greet, END);
+/// graph.checkpointer(Sealed::new(store.clone(), Key::from_bytes(key_from_your_vault())));
+/// let visit = graph.compile()?;
+///
+/// assert_eq!(visit.run(Visit::input().patient("Noor")).thread("v-1").wait()?.state.patient, "Ms Noor");
+/// # Ok::<(), superstep::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sealed<C> {
+    store: C,
+    ring: Arc<Ring>,
+    reads_plain: bool,
+}
+
+impl<C: Checkpointer> Sealed<C> {
+    /// Seals what goes into `store` with `key`.
+    #[must_use]
+    pub fn new(store: C, key: Key) -> Self {
+        Self { store, ring: Arc::new(Ring { newest: key, old: Vec::new() }), reads_plain: false }
+    }
+
+    /// Also opens what was sealed with this key; nothing new is sealed with it.
+    #[must_use]
+    pub fn with_old_key(mut self, key: Key) -> Self {
+        Arc::make_mut(&mut self.ring).old.push(key);
+        self
+    }
+
+    /// Whether values are read that were saved before the store had a key. Refused unless told.
+    ///
+    /// Meant for the change-over: while it is on, whoever can write to the store can put a value in place of a sealed
+    /// one.
+    #[must_use]
+    pub fn reads_plain(mut self, reads_plain: bool) -> Self {
+        self.reads_plain = reads_plain;
+        self
+    }
+
+    /// A commit with all of its values sealed. What is `known` is the same checkpoint as it is stored.
+    fn seal(&self, commit: &Commit, known: Option<&Known>) -> Result<Commit> {
+        let mut pass = self.pass(Way::Seal, &commit.lease.thread, &commit.namespace);
+        pass.checkpoint = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
+        let checkpoint = commit.checkpoint.as_ref().map(|checkpoint| record(&pass, checkpoint, known)).transpose()?;
+        let changes = commit.changes.iter().map(|change| field(&pass, change, known)).collect::<Result<_>>()?;
+        let mut pending = commit.pending.clone();
+        for pending in &mut pending {
+            Pass { checkpoint: Some(pending.checkpoint), ..pass }.pending(pending)?;
+        }
+        Ok(Commit {
+            lease: commit.lease.clone(),
+            namespace: commit.namespace.clone(),
+            checkpoint,
+            changes,
+            state: commit.state.as_ref().map(|state| self.copies(commit, state, known)),
+            pending,
+            status: commit.status,
+            inside: Vec::new(),
+        })
+    }
+
+    /// As `seal`, with what graphs inside have done; `known` has one place for each, the commit itself last.
+    fn seal_all(&self, commit: &Commit, known: &[Option<Known>]) -> Result<Commit> {
+        let at = |index: usize| known.get(index).and_then(Option::as_ref);
+        let inside = commit.inside.iter().enumerate().map(|(index, commit)| self.seal(commit, at(index)));
+        let inside = inside.collect::<Result<_>>()?;
+        Ok(Commit { inside, ..self.seal(commit, at(commit.inside.len()))? })
+    }
+
+    /// Whole values for the store inside, sealed when it asks for one. Without one it keeps the change, so a value that
+    /// cannot be sealed is no reason to hand it over as it is.
+    fn copies(&self, commit: &Commit, state: &StateRef, known: Option<&Known>) -> StateRef {
+        let (ring, namespace, thread) = (self.ring.clone(), commit.namespace.clone(), commit.lease.thread.clone());
+        let (whole, known) = (state.clone(), known.cloned());
+        StateRef::through(state.schema.clone(), move |field| {
+            let mut part = whole.full(field)?;
+            let stored = known.as_ref().and_then(|known| known.find(field, &Change::Set, &part));
+            if let Some((_, stored)) = stored {
+                return Some(stored);
+            }
+            let (thread, namespace) = (&thread, &namespace);
+            let pass = Pass { ring: &ring, way: Way::Seal, thread, namespace, checkpoint: None };
+            pass.field(field, &mut Change::Set, &mut part).ok().map(|()| part)
+        })
+    }
+
+    fn open(&self, thread: &ThreadId, namespace: &Namespace, mut loaded: Loaded) -> Result<Loaded> {
+        let mut pass = self.pass(Way::Open { plain: self.reads_plain }, thread, namespace);
+        pass.checkpoint = Some(loaded.checkpoint.id);
+        pass.record(&mut loaded.checkpoint)?;
+        for (field, log) in &mut loaded.fields {
+            for (change, part) in log {
+                pass.field(field, change, part)?;
+            }
+        }
+        loaded.pending.iter_mut().try_for_each(|pending| pass.pending(pending))?;
+        Ok(loaded)
+    }
+
+    fn pass<'a>(&'a self, way: Way, thread: &'a ThreadId, namespace: &'a Namespace) -> Pass<'a> {
+        Pass { ring: &self.ring, way, thread, namespace, checkpoint: None }
+    }
+
+    /// The checkpoint of a commit as it is stored, where it is.
+    async fn known(&self, commit: &Commit) -> Option<Known> {
+        let (thread, namespace, id) = (&commit.lease.thread, &commit.namespace, commit.checkpoint.as_ref()?.id);
+        let stored = self.store.load(thread, namespace, At::Id(id)).await.ok()??;
+        let opened = self.open(thread, namespace, stored.clone()).ok()?;
+        Some(Known { stored: Arc::new(stored), opened: Arc::new(opened) })
+    }
+
+    /// Sends a refused commit once more, with what is stored of it in the form in which it is stored.
+    ///
+    /// A store knows a repeated commit by its content, and sealing twice gives two contents.
+    async fn repeat(&self, commit: &Commit, refusal: Error) -> Result<()> {
+        let mut known = Vec::with_capacity(commit.inside.len() + 1);
+        for part in commit.inside.iter().chain([commit]) {
+            known.push(self.known(part).await);
+        }
+        if known.iter().all(Option::is_none) {
+            return Err(refusal);
+        }
+        self.store.commit(&self.seal_all(commit, &known)?).await
+    }
+}
+
+/// A checkpoint that is stored already: as it is, and opened. Where both are equal it is stored in the clear, and what is
+/// in the clear never goes down again.
+#[derive(Clone)]
+struct Known {
+    stored: Arc<Loaded>,
+    opened: Arc<Loaded>,
+}
+
+impl Known {
+    /// The stored form of this change, when it is the last of its field.
+    fn find(&self, field: &str, change: &Change, part: &Datum) -> Option<(Change, Datum)> {
+        let place = self.opened.fields.iter().position(|(name, _)| **name == *field)?;
+        let (opened, stored) = (self.opened.fields[place].1.last()?, self.stored.fields[place].1.last()?);
+        let is_same = opened.0 == *change && opened.1 == *part && stored.1 != *part;
+        is_same.then(|| stored.clone())
+    }
+}
+
+fn record(pass: &Pass<'_>, checkpoint: &Arc<Checkpoint>, known: Option<&Known>) -> Result<Arc<Checkpoint>> {
+    let is_same =
+        |known: &&Known| known.opened.checkpoint == *checkpoint && known.stored.checkpoint != known.opened.checkpoint;
+    if let Some(known) = known.filter(is_same) {
+        return Ok(known.stored.checkpoint.clone());
+    }
+    let mut checkpoint = checkpoint.clone();
+    pass.record(&mut checkpoint)?;
+    Ok(checkpoint)
+}
+
+fn field(pass: &Pass<'_>, change: &FieldChange, known: Option<&Known>) -> Result<FieldChange> {
+    let mut sealed = change.clone();
+    match known.and_then(|known| known.find(&change.field, &change.change, &change.part)) {
+        Some((change, part)) => (sealed.change, sealed.part) = (change, part),
+        None => pass.field(&change.field, &mut sealed.change, &mut sealed.part)?,
+    }
+    Ok(sealed)
+}
+
+/// Whether a store may have refused a commit because it has it already: not when it is busy or cannot be reached.
+fn may_be_repeated(commit: &Commit, refusal: &Error) -> bool {
+    let has_checkpoint = commit.inside.iter().chain([commit]).any(|part| part.checkpoint.is_some());
+    has_checkpoint && !refusal.is_retryable() && refusal.code() != Code::ThreadBusy
+}
+
+impl<C: Checkpointer> Checkpointer for Sealed<C> {
+    async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
+        self.store.acquire(thread, run).await
+    }
+
+    fn release(&self, lease: &Lease) {
+        self.store.release(lease);
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<()> {
+        let sealed = self.seal_all(commit, &[])?;
+        let saved = self.store.commit(&sealed).await;
+        drop(sealed);
+        match saved {
+            Err(refusal) if may_be_repeated(commit, &refusal) => self.repeat(commit, refusal).await,
+            saved => saved,
+        }
+    }
+
+    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
+        let loaded = self.store.load(thread, namespace, at).await?;
+        loaded.map(|loaded| self.open(thread, namespace, loaded)).transpose()
+    }
+
+    async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
+        let listed = self.store.history(thread, namespace, query).await?;
+        listed.into_iter().map(|loaded| self.open(thread, namespace, loaded)).collect()
+    }
+
+    async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
+        self.store.status(thread).await
+    }
+
+    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
+        self.store.namespaces(thread).await
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
+        self.store.delete_thread(thread).await
+    }
+
+    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
+        self.store.copy_thread(from, to).await
+    }
+
+    async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
+        self.store.prune(thread, retention).await
+    }
+
+    async fn stats(&self) -> Result<Stats> {
+        self.store.stats().await
+    }
+}

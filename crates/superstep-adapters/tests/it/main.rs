@@ -1,0 +1,6 @@
+//! The doors, each through its public side.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+#[cfg(feature = "sealed")]
+mod sealed;

@@ -1,0 +1,147 @@
+//! A store that somebody else has written to: what it gives back is bent on the way.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use superstep::Memory;
+use superstep::core::checkpoint::{Entry, Namespace};
+use superstep::core::datum::Datum;
+use superstep::core::error::Result;
+use superstep::core::id::{CheckpointId, RunId, ThreadId};
+use superstep::core::port::{
+    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus,
+};
+
+/// A store whose checkpoints come back bent.
+#[derive(Clone)]
+pub(super) struct Bent<F> {
+    pub(super) store: Memory,
+    pub(super) bend: Arc<F>,
+}
+
+type Bend = fn(&mut Loaded);
+
+/// Ways to change what is stored, each with the part that an error about it must name.
+pub(super) const WAYS: [(Bend, &str); 9] = [
+    (|loaded| first(loaded, "patient", flip), "field `patient`"),
+    (|loaded| first(loaded, "patient", |text| text.truncate(20)), "field `patient`"),
+    (|loaded| first(loaded, "patient", |text| text.push('!')), "field `patient`"),
+    (|loaded| set(loaded, "patient", json!("another")), "field `patient`"),
+    (
+        |loaded| {
+            let other = loaded.fields.iter().find(|(name, _)| **name == *"log").map(|(_, log)| log[0].1.clone());
+            set(loaded, "patient", other.and_then(|part| part.to_json().ok()).unwrap_or_default());
+        },
+        "field `patient`",
+    ),
+    (
+        |loaded| {
+            for (_, log) in loaded.fields.iter_mut().filter(|(name, _)| **name == *"notes") {
+                log.last_mut().unwrap().0 = superstep::core::change::Change::Set;
+            }
+        },
+        "field `notes`",
+    ),
+    (question, "entry `question "),
+    (once, "entry `once number`"),
+    (sends, "send `0`"),
+];
+
+fn set(loaded: &mut Loaded, field: &str, value: Value) {
+    for (_, log) in loaded.fields.iter_mut().filter(|(name, _)| **name == *field) {
+        log[0].1 = Datum::json(value.clone());
+    }
+}
+
+fn first(loaded: &mut Loaded, field: &str, bend: fn(&mut String)) {
+    let part = loaded.fields.iter().find(|(name, _)| **name == *field).map(|(_, log)| log[0].1.to_json());
+    let Some(Ok(mut part)) = part else { return };
+    let Some(Value::String(text)) = part.get_mut("__sealed__") else { return };
+    bend(text);
+    set(loaded, field, part);
+}
+
+/// Changes a letter in the middle.
+fn flip(text: &mut String) {
+    let middle = text.len() / 2;
+    let letter = if text[middle..].starts_with('A') { "B" } else { "A" };
+    text.replace_range(middle..=middle, letter);
+}
+
+fn question(loaded: &mut Loaded) {
+    for pending in &mut loaded.pending {
+        if let Entry::Question(question) = &mut pending.entry {
+            question.value = json!({ "shown": "send me the money" });
+        }
+    }
+}
+
+/// Moves a record to another task.
+fn once(loaded: &mut Loaded) {
+    for pending in &mut loaded.pending {
+        if matches!(pending.entry, Entry::Once { .. }) {
+            pending.task = superstep::core::id::TaskId::from_bits(7);
+        }
+    }
+}
+
+/// Gives what is due at one checkpoint to another.
+fn sends(loaded: &mut Loaded) {
+    if loaded.checkpoint.due.iter().any(|due| due.send.is_some()) {
+        Arc::make_mut(&mut loaded.checkpoint).id = CheckpointId::from_bits(7);
+    }
+}
+
+impl<F: Fn(&mut Loaded) + Send + Sync + 'static> Bent<F> {
+    fn bent(&self, mut loaded: Loaded) -> Loaded {
+        (self.bend)(&mut loaded);
+        loaded
+    }
+}
+
+impl<F: Fn(&mut Loaded) + Send + Sync + 'static> Checkpointer for Bent<F> {
+    async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
+        self.store.acquire(thread, run).await
+    }
+
+    fn release(&self, lease: &Lease) {
+        self.store.release(lease);
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<()> {
+        self.store.commit(commit).await
+    }
+
+    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
+        Ok(self.store.load(thread, namespace, at).await?.map(|loaded| self.bent(loaded)))
+    }
+
+    async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
+        let listed = self.store.history(thread, namespace, query).await?;
+        Ok(listed.into_iter().map(|loaded| self.bent(loaded)).collect())
+    }
+
+    async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
+        self.store.status(thread).await
+    }
+
+    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
+        self.store.namespaces(thread).await
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
+        self.store.delete_thread(thread).await
+    }
+
+    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
+        self.store.copy_thread(from, to).await
+    }
+
+    async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
+        self.store.prune(thread, retention).await
+    }
+
+    async fn stats(&self) -> Result<Stats> {
+        self.store.stats().await
+    }
+}
