@@ -21,4 +21,6 @@ pages! {
     langgraph "concepts/langgraph.md";
     promises "promises.md";
     settings "settings.md";
+    performance "performance.md";
+    comparison "comparison.md";
 }

@@ -143,8 +143,8 @@ impl Line {
         let number = self.names.len() as u32;
         self.names.push(field.clone());
         if self.names.len() > FEW {
-            let named = self.names.iter().cloned().zip(0..).skip(self.numbers.len());
-            self.numbers.extend(named);
+            let known = self.numbers.len();
+            self.numbers.extend(self.names[known..].iter().cloned().zip(known as u32..));
         }
         number
     }

@@ -1,0 +1,144 @@
+//! juncture: typed state by derive, supersteps on spawned tasks.
+//!
+//! `invoke` does not use the saver it was compiled with, so the checkpointed loop goes through `execute_with_emitter`,
+//! which does, and which needs the id of a checkpoint on a new thread too.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use juncture_checkpoint::{CheckpointSaver, MemorySaver};
+use juncture_core::node::NodeFnUpdate;
+use juncture_core::stream::EventEmitter;
+use juncture_core::{
+    CompiledGraph, END, JunctureError, PathMap, RouteResult, Router, RunnableConfig, StateGraph, StreamMode,
+};
+use juncture_derive::State;
+use measure::{End, FAN_OUT, LIST, Peer, Steps, Workload};
+use serde::{Deserialize, Serialize};
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Lap {
+    counter: i64,
+    #[reducer(append)]
+    list: Vec<i64>,
+}
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Fan {
+    #[reducer(custom = add)]
+    counter: i64,
+    #[reducer(append)]
+    list: Vec<i64>,
+}
+
+fn add(current: &mut i64, more: i64) {
+    *current += more;
+}
+
+struct Below(i64);
+
+impl Router<Lap> for Below {
+    fn route(&self, lap: &Lap) -> Pin<Box<dyn Future<Output = Result<RouteResult, JunctureError>> + Send + '_>> {
+        let target = if lap.counter < self.0 { "again" } else { "done" };
+        Box::pin(async move { Ok(RouteResult::One(target.to_owned())) })
+    }
+}
+
+fn step(lap: &Lap) -> impl Future<Output = Result<LapUpdate, JunctureError>> + Send + use<> {
+    let counter = lap.counter;
+    async move { Ok(LapUpdate { counter: Some(counter + 1), list: (counter < LIST).then(|| vec![counter]) }) }
+}
+
+fn laps(workload: Workload, saver: Option<Arc<dyn CheckpointSaver>>) -> CompiledGraph<Lap> {
+    let mut graph = StateGraph::<Lap>::new();
+    for name in ["a", "b", "c"] {
+        graph.add_node_simple(name, NodeFnUpdate(step)).expect("names differ");
+    }
+    graph.set_entry_point("a");
+    graph.add_edge("a", "b");
+    graph.add_edge("b", "c");
+    let paths = PathMap::from(&[("again", "a"), ("done", END)][..]);
+    graph.add_conditional_edges("c", Arc::new(Below(workload.limit())), paths);
+    graph.compile_with_checkpointer(saver).expect("a circle with a way out compiles")
+}
+
+fn fan() -> CompiledGraph<Fan> {
+    let mut graph = StateGraph::<Fan>::new();
+    let one = |_: &Fan| async { Ok(FanUpdate { counter: Some(1), list: None }) };
+    graph.add_node_simple("source", NodeFnUpdate(one)).expect("names differ");
+    graph.add_node_simple("join", NodeFnUpdate(one)).expect("names differ");
+    for number in 0..FAN_OUT {
+        let worker = move |_: &Fan| async move { Ok(FanUpdate { counter: Some(number), list: Some(vec![number]) }) };
+        let name = format!("w{number:03}");
+        graph.add_node_simple(name.as_str(), NodeFnUpdate(worker)).expect("names differ");
+        graph.add_edge("source", name.as_str());
+        graph.add_edge(name, "join");
+    }
+    graph.set_entry_point("source");
+    graph.set_finish_point("join");
+    graph.compile().expect("a fan compiles")
+}
+
+fn config() -> RunnableConfig {
+    RunnableConfig { recursion_limit: 20_000, ..RunnableConfig::new() }
+}
+
+/// A graph with the saver it was compiled with.
+struct Saved {
+    graph: CompiledGraph<Lap>,
+    saver: Arc<MemorySaver>,
+    config: RunnableConfig,
+}
+
+async fn run_saved(saved: &Saved) -> Result<Lap, impl fmt::Display + use<>> {
+    let (events, mut rest) = tokio::sync::mpsc::channel(256);
+    let emitter = EventEmitter::new(events, StreamMode::Custom);
+    let drain = tokio::spawn(async move { while rest.recv().await.is_some() {} });
+    let done = saved.graph.execute_with_emitter(Lap::default(), &saved.config, emitter).await;
+    drain.await.expect("nothing can fail in a drain");
+    done
+}
+
+fn main() {
+    let peer = Peer::new("juncture", "0.4.0");
+    let graph = laps(Workload::Loop, None);
+    peer.measure(
+        Workload::Loop,
+        &Steps {
+            ready: async || (),
+            run: async |_: &()| graph.invoke_async(Lap::default(), &config()).await.map(|done| done.value),
+            look: async |_: &(), lap: Lap| End::unsaved(lap.counter, lap.list),
+        },
+    );
+    let graph = fan();
+    peer.measure(
+        Workload::FanOut,
+        &Steps {
+            ready: async || (),
+            run: async |_: &()| {
+                for _ in 1..Workload::FanOut.invokes() {
+                    graph.invoke_async(Fan::default(), &config()).await?;
+                }
+                graph.invoke_async(Fan::default(), &config()).await.map(|done| done.value)
+            },
+            look: async |_: &(), fan: Fan| End::unsaved(fan.counter, fan.list),
+        },
+    );
+    peer.measure(
+        Workload::LoopCheckpointed,
+        &Steps {
+            ready: async || {
+                let saver = Arc::new(MemorySaver::new());
+                let graph = laps(Workload::LoopCheckpointed, Some(saver.clone()));
+                Saved { graph, saver, config: config().with_thread_id("t").with_checkpoint_id("first") }
+            },
+            run: async |saved: &Saved| run_saved(saved).await,
+            look: async |saved: &Saved, lap: Lap| {
+                let thread = RunnableConfig::new().with_thread_id("t");
+                let checkpoints = saved.saver.list(&thread, None).await.map_or(0, |all| all.len());
+                End::saved(lap.counter, lap.list, checkpoints)
+            },
+        },
+    );
+}

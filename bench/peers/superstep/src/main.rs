@@ -1,0 +1,90 @@
+//! superstep itself, as a user would write it.
+
+use measure::{End, FAN_OUT, LIST, Peer, Steps, Workload};
+use superstep::core::port::Checkpointer as _;
+use superstep::prelude::*;
+use superstep::{Compiled, Outcome};
+
+#[derive(State, Clone, Serialize, Deserialize)]
+struct Lap {
+    counter: i64,
+    #[reduce(append)]
+    list: Vec<i64>,
+}
+
+#[derive(State, Clone, Serialize, Deserialize)]
+struct Fan {
+    #[reduce(add)]
+    counter: i64,
+    #[reduce(append)]
+    list: Vec<i64>,
+}
+
+async fn step(lap: View<Lap>) -> LapUpdate {
+    let update = Lap::update().counter(lap.counter + 1);
+    if lap.counter < LIST { update.list(lap.counter) } else { update }
+}
+
+fn laps(workload: Workload) -> Compiled<Lap> {
+    let mut graph = Graph::<Lap>::new("laps");
+    let [a, b, c] = ["a", "b", "c"].map(|name| graph.node(name, step));
+    graph.edge(START, a).edge(a, b).edge(b, c).recursion_limit(u32::MAX);
+    let limit = workload.limit();
+    graph.route(c, move |lap: &Lap| if lap.counter < limit { Go::to(a) } else { Go::end() }, [a.into(), END]);
+    graph.compile().expect("a circle with a way out compiles")
+}
+
+fn fan() -> Compiled<Fan> {
+    let mut graph = Graph::<Fan>::new("fan");
+    let source = graph.node("source", async || Fan::update().counter(1));
+    let join = graph.node("join", async || Fan::update().counter(1));
+    let worker = |number: i64| move || async move { Fan::update().counter(number).list(number) };
+    let workers: Vec<_> = (0..FAN_OUT).map(|number| graph.node(&format!("w{number:03}"), worker(number))).collect();
+    graph.edge(START, source).edge(join, END);
+    for worker in &workers {
+        graph.edge(source, *worker);
+    }
+    graph.join(workers, join);
+    graph.compile().expect("a fan compiles")
+}
+
+fn main() {
+    let peer = Peer::new("superstep", "0.1.0");
+    let graph = laps(Workload::Loop);
+    peer.measure(
+        Workload::Loop,
+        &Steps {
+            ready: async || (),
+            run: async |_: &()| graph.run(Lap::input().counter(0)).await,
+            look: async |_: &(), done: Outcome<Lap>| End::unsaved(done.state.counter, done.state.list.clone()),
+        },
+    );
+    let graph = fan();
+    peer.measure(
+        Workload::FanOut,
+        &Steps {
+            ready: async || (),
+            run: async |_: &()| {
+                for _ in 1..Workload::FanOut.invokes() {
+                    graph.run(Fan::input().counter(0)).await?;
+                }
+                graph.run(Fan::input().counter(0)).await
+            },
+            look: async |_: &(), done: Outcome<Fan>| End::unsaved(done.state.counter, done.state.list.clone()),
+        },
+    );
+    let graph = laps(Workload::LoopCheckpointed);
+    peer.measure(
+        Workload::LoopCheckpointed,
+        &Steps {
+            ready: async || Memory::new(),
+            run: async |memory: &Memory| {
+                graph.run(Lap::input().counter(0)).checkpointer(memory.clone()).thread("t").await
+            },
+            look: async |memory: &Memory, done: Outcome<Lap>| {
+                let stats = memory.stats().await.expect("a store in memory knows what it holds");
+                End::saved(done.state.counter, done.state.list.clone(), stats.checkpoints as usize)
+            },
+        },
+    );
+}
