@@ -115,9 +115,12 @@ impl Campaign<'_> {
             let seconds = begun.elapsed().as_secs();
             if seconds > said {
                 said = seconds;
-                let schedules = self.collected().total.tally.of(Fact::Schedules);
+                let collected = self.collected();
+                let schedules = collected.total.tally.of(Fact::Schedules);
+                let violations = u8::from(collected.total.found.is_some());
+                drop(collected);
                 let speed = schedules as f64 / begun.elapsed().as_secs_f64();
-                eprintln!("{says}: {schedules} schedules, {speed:.0} per second");
+                eprintln!("{says}: {schedules} schedules, {speed:.0} per second, {violations} violations");
             }
         }
     }

@@ -149,7 +149,7 @@ impl Client {
                 .resume_with(THREAD, chosen.iter().map(|asked| (asked.id, json!(value(asked)))).collect::<Answers>()),
         };
         let sight = self.perform(process, run).await?;
-        if process.one_in(3) {
+        if process.one_in(6) {
             self.answer_again(process, ids[0]).await?;
         }
         Ok(sight)
@@ -172,7 +172,7 @@ impl Client {
         let open: &[Question] = if let Stands::Asks(questions) = &sight.stands { questions } else { &[] };
         let closed = process.answered_before(open);
         match closed {
-            Some(id) if process.one_in(2) => self.answer_again(process, id).await,
+            Some(id) if process.one_in(4) => self.answer_again(process, id).await,
             _ => Ok(()),
         }
     }
@@ -204,7 +204,7 @@ impl Client {
     async fn perform(&self, process: &Process, run: Run<Work, Process>) -> Result<Sight> {
         let failures = process.course().failures;
         let run = self.prepared(process, run);
-        let result = if process.one_in(2) { watched(process, run).await } else { run.await };
+        let result = if process.one_in(3) { watched(process, run).await } else { run.await };
         process.course().rests(process.number);
         let alone = !self.case.is_pair();
         process.hears(&result, alone.then_some(failures));

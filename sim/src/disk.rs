@@ -110,7 +110,7 @@ impl Disk {
 
     /// Whether a checkpoint of the outermost graph is there.
     pub(crate) fn has(&self, id: CheckpointId) -> bool {
-        // Only those after it are left out of the answer, so that nothing is read.
+        // None of the checkpoints before it, so that nothing is read; an unknown id is refused all the same.
         let query = HistoryQuery { before: Some(id), limit: Some(0), ..HistoryQuery::default() };
         immediate(self.memory().history(&self.thread, &Namespace::root(), &query)).is_ok()
     }
@@ -146,7 +146,7 @@ fn thawed(loaded: Loaded) -> Result<Loaded> {
     }
     let due = checkpoint.due.iter().map(plain_due).collect::<Result<Vec<StoredDue>>>()?;
     let checkpoint = Arc::new(Checkpoint { due, ..(*checkpoint).clone() });
-    let pending = pending.iter().map(|pending| again::<Pending>(pending)).collect::<Result<_>>()?;
+    let pending = pending.iter().map(again::<Pending>).collect::<Result<_>>()?;
     Ok(Loaded { checkpoint, fields, pending })
 }
 

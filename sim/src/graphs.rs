@@ -60,7 +60,7 @@ fn chain(graph: &mut Draw) -> Drawn {
     let c = graph.node("c", |work: View<Work>, process: Ctx<Process>, cx: Cx| plain(work, process, cx, 3));
     let d = graph.node("d", |work: View<Work>, process: Ctx<Process>, cx: Cx| turns(work, process, cx, 4));
     graph.edge(START, a).edge(b, d).edge(c, d);
-    graph.route(a, move |work: &Work| if work.round % 2 == 0 { Go::to(b) } else { Go::to(c) }, [b, c]);
+    graph.route(a, move |work: &Work| if work.round.is_multiple_of(2) { Go::to(b) } else { Go::to(c) }, [b, c]);
     graph.route(d, move |work: &Work| if work.round < work.laps { Go::to(a) } else { Go::end() }, [a.into(), END]);
     Ok(())
 }

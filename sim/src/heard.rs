@@ -100,9 +100,7 @@ impl Process {
 }
 
 fn hears_end(course: &mut Course, disk: &Disk, outcome: &Outcome<Work>, failures: Option<u32>) -> Verdict {
-    if failures.is_some_and(|before| before < course.failures) {
-        return Rule::LoudFailure.broken("a run ended well although its store had failed it");
-    }
+    loud(failures, course.failures)?;
     let Some(id) = outcome.checkpoint else { return Rule::ToldIsSaved.broken("a run ended without a checkpoint") };
     course.record.tells_checkpoint(id)?;
     let Some((work, loaded)) = read(disk, At::Id(id))? else {
@@ -124,6 +122,14 @@ fn hears_end(course: &mut Course, disk: &Disk, outcome: &Outcome<Work>, failures
             let event = Event::Interrupted { questions: questions.clone() };
             course.record.tells(&Namespace::root(), &event).map(|_| ())
         }
+        _ => Ok(()),
+    }
+}
+
+/// A run that ended well met no failure of its store.
+fn loud(before: Option<u32>, now: u32) -> Verdict {
+    match before {
+        Some(before) if before < now => Rule::LoudFailure.broken("a run ended well although its store had failed it"),
         _ => Ok(()),
     }
 }
@@ -170,4 +176,16 @@ type Read = Option<(std::sync::Arc<Work>, superstep::core::port::Loaded)>;
 fn read(disk: &Disk, at: At) -> Result<Read, Violation> {
     disk.read(at)
         .map_err(|error| Violation { rule: Rule::ToldIsSaved, text: format!("the disk cannot be read: {error}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_that_became_a_success_is_found() {
+        loud(Some(2), 2).unwrap();
+        loud(None, 3).unwrap();
+        assert_eq!(loud(Some(2), 3).unwrap_err().rule, Rule::LoudFailure);
+    }
 }

@@ -139,3 +139,66 @@ impl Follow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use superstep::core::port::StateRef;
+    use superstep::core::state::State;
+
+    use super::*;
+    use crate::record::tests::{commit, step};
+
+    fn work(count: u64) -> Work {
+        let schema = Work::schema().unwrap();
+        let initial = schema.initial_state().downcast::<Work>().unwrap();
+        Work { count, ..(*initial).clone() }
+    }
+
+    fn saves(number: u128, count: u64) -> Commit {
+        let state = StateRef { schema: Work::schema().unwrap(), state: Arc::new(work(count)) };
+        let checkpoint = step(number, number.checked_sub(1).filter(|parent| *parent > 0));
+        Commit { state: Some(state), ..commit(1, Some(checkpoint), Vec::new()) }
+    }
+
+    /// Histories of so many checkpoints, with these counts.
+    fn follow(lines: &[&[u64]]) -> Follow {
+        let row = |(place, count): (usize, &u64)| {
+            let commit = saves(place as u128 + 1, *count);
+            (Moment::of(commit.checkpoint.as_ref().unwrap()), Arc::new(work(*count)))
+        };
+        let line = |counts: &&[u64]| Line { rows: counts.iter().enumerate().map(row).collect(), inside: Vec::new() };
+        Follow::new(Some(lines.iter().map(line).collect()))
+    }
+
+    #[test]
+    fn a_history_is_one_of_the_right_ones_or_is_found() {
+        let mut right = follow(&[&[1, 2], &[1, 3]]);
+        right.saved(&saves(1, 1)).unwrap();
+        right.saved(&saves(2, 3)).unwrap();
+        right.ends(&[], &work(3)).unwrap();
+        assert_eq!(right.ends(&[], &work(2)).unwrap_err().rule, Rule::SameLine);
+        let mut wrong = follow(&[&[1, 2]]);
+        wrong.saved(&saves(1, 1)).unwrap();
+        assert_eq!(wrong.ends(&[], &work(1)).unwrap_err().rule, Rule::SameLine);
+        assert_eq!(wrong.saved(&saves(2, 9)).unwrap_err().rule, Rule::SameLine);
+    }
+
+    #[test]
+    fn a_step_too_many_or_of_another_number_is_found() {
+        let mut long = follow(&[&[1]]);
+        long.saved(&saves(1, 1)).unwrap();
+        assert_eq!(long.saved(&saves(2, 1)).unwrap_err().rule, Rule::SameLine);
+        assert_eq!(follow(&[&[1]]).saved(&saves(2, 1)).unwrap_err().rule, Rule::SameLine);
+        assert_eq!(follow(&[&[1]]).compare(&Line::default()).unwrap_err().rule, Rule::SameLine);
+        Follow::default().saved(&saves(1, 1)).unwrap();
+    }
+
+    #[test]
+    fn a_checkpoint_too_many_inside_is_found() {
+        let mut right = follow(&[&[1]]);
+        right.saved(&saves(1, 1)).unwrap();
+        let inside = Checkpoint { namespace: "inner:abc".into(), ..(*step(5, None)).clone() };
+        let found = right.ends(&[Arc::new(inside)], &work(1)).unwrap_err();
+        assert!(found.text.contains("\"inner\""), "{}", found.text);
+    }
+}

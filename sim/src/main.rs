@@ -26,6 +26,7 @@ mod stage;
 mod store;
 mod work;
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,13 +69,16 @@ fn repeat(arguments: &Arguments, schedule: u32) -> Result<bool, String> {
     let stage = Stage::new().map_err(|error| format!("the runtime does not start: {error}"))?;
     let bench = Arc::new(Bench::new().map_err(|error| error.to_string())?);
     let end = stage.perform(perform_seed(bench, arguments.seed, Some(schedule)));
-    if arguments.trace {
-        end.trace.iter().for_each(|line| println!("{line}"));
+    if end.trace.is_empty() && end.found.is_none() {
+        return Err(format!("seed {} has no schedule {schedule}", arguments.seed));
     }
-    match &end.found {
-        Some(found) => println!("{}", found_text(found, bug)),
-        None => println!("seed {} schedule {schedule}: no rule was broken", arguments.seed),
-    }
+    let mut lines = if arguments.trace { end.trace } else { Vec::new() };
+    lines.push(match &end.found {
+        Some(found) => found_text(found, bug),
+        None => format!("seed {} schedule {schedule}: no rule was broken", arguments.seed),
+    });
+    // Whoever has seen enough of a long trace closes the pipe, and that is no failure.
+    let _ = writeln!(std::io::stdout(), "{}", lines.join("\n"));
     Ok(end.found.is_none())
 }
 

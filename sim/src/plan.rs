@@ -65,9 +65,9 @@ impl fmt::Display for Plan {
 }
 
 /// Up to this many await points, a second crash is tried at every one of the recovery.
-const SMALL: u32 = 18;
-/// Seeded points for each of the rarer faults.
-const POINTS: u32 = 8;
+const SMALL: u32 = 30;
+/// How many seeded points a run is cancelled at.
+const POINTS: u32 = 16;
 
 /// What is known of a run without faults.
 #[derive(Debug, Clone, Copy)]
@@ -88,12 +88,12 @@ pub(crate) fn plans(seed: u64, length: Length, fit: Fit) -> Vec<Plan> {
     let mut random = Random::apart(seed, u64::MAX);
     let mut plans = vec![Plan::Reorder; 3];
     plans.extend((1..=length.awaits).map(|at| Plan::Crash { at }));
+    if fit.takeover {
+        plans.extend((1..=length.awaits).map(|at| Plan::TakeOver { at }));
+    }
     let mut points = |many: u32, plan: fn(u32) -> Plan, plans: &mut Vec<Plan>| {
         plans.extend((0..many).map(|_| plan(random.below(length.awaits) + 1)));
     };
-    if fit.takeover {
-        points(2 * POINTS, |at| Plan::TakeOver { at }, &mut plans);
-    }
     points(POINTS, |at| Plan::Cancel { at }, &mut plans);
     points(2, |at| Plan::Drain { at }, &mut plans);
     points(2, |at| Plan::Clash { at }, &mut plans);

@@ -297,4 +297,4 @@ pub(crate) fn spoken(event: &Event) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -32,7 +32,7 @@ const fn simple(name: &'static str, drawing: Drawing) -> Scenario {
     Scenario { name, drawing, items: &[Item::Input(1)], note_at: None }
 }
 
-/// Every scenario; a seed has the one of its number.
+/// Every scenario.
 pub(crate) const SCENARIOS: [Scenario; 16] = [
     simple("chain", Drawing::Chain),
     simple("fan-out", Drawing::Fan),
@@ -57,6 +57,9 @@ pub(crate) const SCENARIOS: [Scenario; 16] = [
     Scenario { name: "two clients", drawing: Drawing::Chain, items: &[Item::Pair(1, 2)], note_at: None },
 ];
 
+/// Which scenario a seed has, by its remainder: each in turn, then those once more that are soon done.
+const TURNS: [usize; 24] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 3, 4, 8, 9, 10, 11];
+
 /// A scenario in a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Case {
@@ -73,7 +76,7 @@ pub(crate) struct Case {
 impl Case {
     /// The case of a seed.
     pub(crate) fn of(seed: u64) -> Self {
-        let number = (seed % SCENARIOS.len() as u64) as usize;
+        let number = TURNS[(seed % TURNS.len() as u64) as usize];
         let mut random = Random::apart(seed, u64::MAX - 1);
         let scenario = &SCENARIOS[number];
         let most_laps = if scenario.items.len() == 1 && scenario.items[0] == Item::Input(1) { 2 } else { 1 };

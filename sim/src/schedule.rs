@@ -183,7 +183,7 @@ fn check_end(client: &Client, course: &mut Course, sim: &Sim) -> Verdict {
     }
     match sim.disk.status() {
         Ok(Some(ThreadStatus::Error)) if matches!(course.plan, Plan::Store { .. }) => Ok(()),
-        Ok(Some(ThreadStatus::Idle | ThreadStatus::Busy)) => Ok(()),
+        Ok(Some(ThreadStatus::Idle)) => Ok(()),
         other => Rule::Ends.broken(format!("the thread is done, and stands at {other:?}")),
     }
 }

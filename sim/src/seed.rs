@@ -20,8 +20,11 @@ use crate::sim::Course;
 /// What a worker keeps from schedule to schedule: its graphs, and the ends that are right.
 pub(crate) struct Bench {
     flows: Vec<Arc<Flows>>,
-    right: Mutex<BTreeMap<(usize, u64, u64), Arc<[Line]>>>,
+    right: Mutex<BTreeMap<Setting, Arc<[Line]>>>,
 }
+
+/// What the right ends of a case depend on: scenario, laps and width.
+type Setting = (usize, u64, u64);
 
 /// A rule that was broken, and where.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,7 +93,10 @@ pub(crate) async fn perform_seed(bench: Arc<Bench>, seed: u64, traced: Option<u3
     let mut seed_run = SeedRun { seed, traced, client: bench.client(&case), end: SeedEnd::default() };
     match bench.right(&case).await {
         Ok(right) => seed_run.perform(&right).await,
-        Err(violation) => seed_run.find(0, Plan::Calm, violation),
+        Err(violation) => {
+            seed_run.end.tally.count(Fact::Schedules);
+            seed_run.find(0, Plan::Calm, violation);
+        }
     }
     seed_run.end
 }
@@ -142,12 +148,5 @@ impl SeedRun {
     fn find(&mut self, schedule: u32, plan: Plan, violation: Violation) {
         let scenario = self.client.case.scenario().name;
         self.end.found = Some(Found { seed: self.seed, schedule, scenario, plan, violation });
-    }
-}
-
-impl SeedEnd {
-    /// How many schedules were performed.
-    pub(crate) fn schedules(&self) -> u64 {
-        self.tally.of(Fact::Schedules)
     }
 }

@@ -135,7 +135,7 @@ impl Sim {
 }
 
 /// One in so many await points, somebody else looks at the thread.
-const READS: u32 = 16;
+const READS: u32 = 24;
 
 struct Life {
     is_alive: bool,

@@ -65,3 +65,25 @@ pub(crate) fn whole(work: &Work) -> Result<(), String> {
     }
     Err(format!("{log} entries in `log`, {count} in `count`, {marks} in `marks`"))
 }
+
+#[cfg(test)]
+mod tests {
+    use superstep::core::state::State as _;
+
+    use super::*;
+
+    #[test]
+    fn half_a_superstep_shows() {
+        let initial = Work::schema().unwrap().initial_state().downcast::<Work>().unwrap();
+        whole(&initial).unwrap();
+        let one = Work { log: vec![1], count: 1, marks: BTreeMap::from([("1".to_owned(), 1)]), ..(*initial).clone() };
+        whole(&one).unwrap();
+        for half in [
+            Work { count: 0, ..one.clone() },
+            Work { log: vec![1, 2], ..one.clone() },
+            Work { marks: BTreeMap::new(), ..one },
+        ] {
+            assert!(whole(&half).is_err(), "{half:?}");
+        }
+    }
+}

@@ -5,6 +5,7 @@
 mod count;
 mod parity;
 mod rust_source;
+mod sim;
 mod spec;
 mod test;
 mod tidy;
@@ -22,10 +23,11 @@ struct Command {
 }
 
 /// Every command, in the order `--help` prints them.
-const COMMANDS: [Command; 5] = [
+const COMMANDS: [Command; 6] = [
     Command { name: "test", help: test::HELP, run: test::run },
     Command { name: "tidy", help: tidy::HELP, run: tidy::run },
     Command { name: "spec", help: spec::HELP, run: spec::run },
+    Command { name: "sim", help: sim::HELP, run: sim::run },
     Command { name: "count", help: count::HELP, run: count::run },
     Command { name: "parity", help: parity::HELP, run: parity::run },
 ];

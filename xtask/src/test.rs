@@ -5,16 +5,17 @@
 use std::time::Instant;
 
 use crate::workspace::Workspace;
-use crate::{count, spec, tidy};
+use crate::{count, sim, spec, tidy};
 
 /// The line of `--help`.
-pub(crate) const HELP: &str =
-    "formatting, lints, tests, documentation, house rules [--quick: without doc tests, documentation and counts]";
+pub(crate) const HELP: &str = "formatting, lints, tests, simulation, documentation, house rules, instruction counts \
+                               [--quick: less simulation; no documentation, no counts]";
 
 /// What one step does.
 enum Work {
     Cargo { arguments: &'static [&'static str], environment: &'static [(&'static str, &'static str)] },
     Nextest,
+    Sim,
     Tidy,
     Spec,
     Count,
@@ -33,11 +34,12 @@ const fn cargo(name: &'static str, arguments: &'static [&'static str]) -> Step {
 }
 
 /// Every step, in order.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     cargo("fmt", &["fmt", "--all", "--", "--check"]),
     cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     Step { name: "nextest is installed", is_quick: true, work: Work::Nextest },
     cargo("tests", &["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"]),
+    Step { name: "simulation", is_quick: true, work: Work::Sim },
     Step {
         name: "doc tests",
         is_quick: false,
@@ -70,7 +72,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     for step in STEPS.iter().filter(|step| step.is_quick || !quick) {
         println!("==> {}", step.name);
         let step_begun = Instant::now();
-        perform(workspace, &step.work).map_err(|problem| format!("step `{}` failed: {problem}", step.name))?;
+        perform(workspace, &step.work, quick).map_err(|problem| format!("step `{}` failed: {problem}", step.name))?;
         println!("    {} ok, {:.1} s", step.name, step_begun.elapsed().as_secs_f64());
     }
     let left_out = if quick { ", doc tests, documentation and instruction counts left out" } else { "" };
@@ -78,10 +80,11 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     Ok(())
 }
 
-fn perform(workspace: &Workspace, work: &Work) -> Result<(), String> {
+fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<(), String> {
     match work {
         Work::Cargo { arguments, environment } => call(workspace, arguments, environment),
         Work::Nextest => ensure_nextest(workspace),
+        Work::Sim => sim::check(workspace, if quick { "20000" } else { "200000" }),
         Work::Tidy => tidy::run(workspace, &[]),
         Work::Spec => spec::run(workspace, &["--check".to_owned()]),
         Work::Count => count::run(workspace, &[]),

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use superstep::core::port::ThreadStatus;
 use superstep::prelude::*;
-use superstep::{Code, Compiled, Error, Outcome, Record, WhenBusy};
+use superstep::testing::{CrashAt, LastWrite};
+use superstep::{Code, Compiled, Error, HistoryQuery, Outcome, Record, WhenBusy};
 
 use crate::support::{Calls, dynamic, history, line, log, log_field, refused};
 
@@ -236,6 +237,24 @@ async fn a_failed_run_is_saved_and_can_go_on() {
     assert_eq!(calls.take(), ["a", "b", "b", "b", "c"]);
     let seen = threads.state("t").await.unwrap();
     assert_eq!((threads.status("t").await.unwrap(), seen.tasks.len()), (Some(ThreadStatus::Idle), 0));
+}
+
+/// R-FWK-94, D13: when a superstep cannot be saved, the error speaks of the last one that was, and tells no state
+/// that nobody will find again.
+#[tokio::test]
+async fn a_state_that_could_not_be_saved_is_not_told() {
+    for (at, last) in [(1, LastWrite::Lost), (2, LastWrite::Lost), (2, LastWrite::Kept)] {
+        let graph = fragile(&Calls::default(), &Arc::new(AtomicBool::new(true)));
+        let disk = Memory::new();
+        let store = CrashAt::new(disk.clone(), at, last);
+        let error = refused(graph.run(json!({ "log": "in" })).thread("t").checkpointer(store).await);
+        assert_eq!(error.code(), Code::StoreUnavailable);
+        let known = graph.threads().checkpointer(disk).history("t", &HistoryQuery::default()).await.unwrap();
+        let before = known.iter().find(|saved| saved.checkpoint.step == at as i64 - 1).unwrap();
+        assert_eq!(error.partial().unwrap().checkpoint, Some(before.id()));
+        assert!(error.partial_state::<Record>().is_none() && error.partial().unwrap().next.is_empty());
+        assert_eq!(error.place().thread, Some("t".into()));
+    }
 }
 
 /// R-FWK-94, R-GRA-45, D13: of several tasks the finished ones are kept; the error names all that failed.

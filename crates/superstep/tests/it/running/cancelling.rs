@@ -66,6 +66,42 @@ async fn a_cancelled_run_stops_at_once_and_keeps_what_is_done() {
     assert_eq!((quick.get(), slow.get()), (1, 2));
 }
 
+/// R-FWK-18: tasks that have ended when a run is cancelled are kept, also when the run had not heard of them yet.
+#[tokio::test]
+async fn what_has_ended_is_kept_although_nobody_had_heard_of_it() {
+    let (mut g, control, runs) = (graph("g"), Control::new(), Count::default());
+    for name in ["one", "two"] {
+        let runs = runs.clone();
+        let node = g.node(name, move || {
+            runs.up();
+            json!({ "log": [name] })
+        });
+        g.edge(START, node).edge(node, END);
+    }
+    let hand = control.clone();
+    // Polled after the other two and before the run: it cancels while their results wait to be looked at.
+    let last = g.node("three", move || {
+        let is_first = !hand.is_cancelled();
+        hand.cancel();
+        async move {
+            if is_first {
+                std::future::pending::<()>().await;
+            }
+            json!({ "log": ["three"] })
+        }
+    });
+    g.edge(START, last).edge(last, END).checkpointer(Memory::new());
+    let graph = g.compile().unwrap();
+    let error = graph.run(json!({ "n": 0 })).thread("t").control(control).await.unwrap_err();
+    assert_eq!((error.code(), runs.get()), (Code::Cancelled, 2));
+    let saved = graph.threads().state("t").await.unwrap();
+    let kept: Vec<(&str, bool)> = saved.tasks.iter().map(|task| (task.node.as_str(), task.is_done)).collect();
+    assert_eq!(kept, [("one", true), ("two", true)]);
+    assert_eq!(graph.threads().status("t").await.unwrap(), Some(ThreadStatus::Idle));
+    assert_eq!(field(&graph.go_on("t").await.unwrap(), "log"), json!(["one", "two", "three"]));
+    assert_eq!(runs.get(), 2);
+}
+
 /// R-FWK-18: a run cancelled before it starts, or while it waits for its turn, never runs.
 #[tokio::test(start_paused = true)]
 async fn a_run_cancelled_before_its_turn_never_runs() {
