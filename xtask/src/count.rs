@@ -14,8 +14,8 @@ use crate::workspace::Workspace;
 /// The line of `--help`.
 pub(crate) const HELP: &str = "instructions of the hot paths against bench/instructions.json [--save: write that file]";
 
-/// How many hundredths a path may be longer than in the file: compilers and C libraries differ a little.
-const ALLOWED: u64 = 3;
+/// How many hundredths a path may be longer than in the file: processors and C libraries differ a little.
+const ALLOWED: u64 = 5;
 const FILE: &str = "bench/instructions.json";
 
 type Counts = BTreeMap<String, u64>;
@@ -48,12 +48,11 @@ fn compare(baseline: &Counts, counts: &Counts) -> (Vec<String>, Vec<String>) {
     for name in baseline.keys().chain(counts.keys().filter(|name| !baseline.contains_key(*name))) {
         match (baseline.get(name), counts.get(name)) {
             (Some(old), Some(new)) => {
-                lines.push(format!("{name:<30} {new:>10} instructions, was {old}"));
+                let is_shorter = *new * (100 + ALLOWED) < *old * 100;
+                let hint = if is_shorter { "; keep that with `cargo xtask count --save`" } else { "" };
+                lines.push(format!("{name:<30} {new:>10} instructions, was {old}{hint}"));
                 if *new * 100 > *old * (100 + ALLOWED) {
                     problems.push(format!("`{name}` takes {new} instructions, and took {old}: make it shorter again"));
-                }
-                if *new * (100 + ALLOWED) < *old * 100 {
-                    problems.push(format!("`{name}` became shorter: keep that with `cargo xtask count --save`"));
                 }
             }
             (Some(_), None) => problems.push(format!("`{name}` of {FILE} was not counted")),
@@ -154,10 +153,11 @@ mod tests {
     fn a_path_that_changed_by_more_than_allowed_is_named() {
         let baseline = counts(&[("same", 1000), ("longer", 1000), ("shorter", 1000), ("gone", 1000)]);
         let (lines, problems) =
-            compare(&baseline, &counts(&[("same", 1030), ("longer", 1031), ("shorter", 960), ("new", 1)]));
-        assert_eq!(lines.len(), 3);
+            compare(&baseline, &counts(&[("same", 1050), ("longer", 1051), ("shorter", 950), ("new", 1)]));
+        let hinted: Vec<&str> = lines.iter().filter(|line| line.contains("--save")).map(String::as_str).collect();
+        assert!(lines.len() == 3 && hinted.len() == 1 && hinted[0].starts_with("shorter"), "{lines:?}");
         let named: Vec<&str> = problems.iter().filter_map(|problem| problem.split('`').nth(1)).collect();
-        assert_eq!(named, ["gone", "longer", "shorter", "new"]);
+        assert_eq!(named, ["gone", "longer", "new"]);
     }
 
     #[test]

@@ -29,10 +29,13 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     if given.len() == arguments.len() {
         return start(workspace, &given);
     }
+    if !git(workspace, &["status", "--porcelain"])?.is_empty() {
+        return Err("the ledger speaks of commits: commit what you have, then record".to_owned());
+    }
+    let (commit, date) = (git(workspace, &["rev-parse", "HEAD"])?, git(workspace, &["show", "-s", "--format=%cI"])?);
     let report = report(workspace, &given)?;
     println!("{report}");
-    let entry =
-        entry(&report, git(workspace, &["rev-parse", "HEAD"])?, git(workspace, &["show", "-s", "--format=%cI"])?);
+    let entry = entry(&report, commit, date);
     let path = workspace.root().join(LEDGER);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{LEDGER}: {error}"))?;
     std::fs::write(&path, added(&text, entry)?).map_err(|error| format!("{LEDGER}: {error}"))?;

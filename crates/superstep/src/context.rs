@@ -22,6 +22,7 @@ use crate::control::Control;
 use crate::durability::Backlog;
 use crate::output::NodeError;
 use crate::program::{NodeEntry, Program};
+use crate::run::UnderWay;
 use crate::store::SharedStore;
 use crate::stream::Sink;
 
@@ -372,6 +373,7 @@ impl Cx {
         }
         let empty = Commit::empty(lease.clone(), shared.namespace.clone());
         let commit = Commit { pending: vec![pending], ..empty };
+        let _under_way = UnderWay::begin(&shared.saving);
         saver.commit(&commit).await?;
         shared.flush().await
     }

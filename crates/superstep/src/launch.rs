@@ -91,10 +91,12 @@ pub(crate) async fn start(mut call: Box<Call>) -> Result<RawOutcome> {
     if let Err(error) = &ended {
         Box::pin(note_stop(shared, machine, error)).await;
     }
-    let flushed = shared.flush().await;
-    let outcome = ended?;
-    flushed.map_err(|error| shared.not_saved(machine, error))?;
-    conclude(shared, outcome)
+    match (ended, shared.flush().await) {
+        (Ok(outcome), Ok(())) => conclude(shared, outcome),
+        (Err(error), Ok(())) => Err(error),
+        // Whatever ended the run, what it thought saved is not.
+        (Err(error), Err(_)) | (Ok(_), Err(error)) => Err(shared.not_saved(machine, error)),
+    }
 }
 
 /// A run that has begun, with its place on the thread: given back when the run is dropped, however it ends.

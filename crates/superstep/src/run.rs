@@ -13,7 +13,7 @@ use std::time::Duration;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::machine::{End, Machine, Outcome, Step};
 use superstep_core::planted::{Bug, is_planted};
-use superstep_core::port::{BoxFuture, Clock, Commit};
+use superstep_core::port::{BoxFuture, Clock, Commit, ThreadStatus};
 
 use crate::context::{Shared, over_budget};
 use crate::control::Control;
@@ -33,7 +33,7 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &m
         // A reader that is behind holds the run back here, where nothing is asked for yet that could be lost.
         publish(machine, shared).await;
         let step = machine.step();
-        if matches!(step, Step::Run(_) | Step::Stop(_)) {
+        if matches!(step, Step::Run(_)) {
             publish(machine, shared).await;
         }
         match step {
@@ -70,16 +70,35 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &m
                 machine.saved();
             }
             Step::Save(commit) => {
+                let is_question = commit.status == Some(ThreadStatus::Interrupted);
                 save(shared, &commit).await.map_err(|error| shared.not_saved(machine, error))?;
                 drop(commit);
+                if is_question {
+                    // Nobody is shown a question that a crash could take back.
+                    shared.flush().await.map_err(|error| shared.not_saved(machine, error))?;
+                }
                 machine.saved();
             }
+            // The last events are told by the caller: the outcome must not get lost while a reader is behind.
             Step::Stop(outcome) => return Ok(*outcome),
         }
     }
 }
 
-async fn publish(machine: &mut Machine, shared: &Shared) {
+/// Tells the last events of a run that is over; a reader that is behind can be cancelled, the outcome cannot.
+async fn publish_last(machine: &mut Machine, shared: &Shared) {
+    let mut told = pin!(publish(machine, shared));
+    let Some(control) = &shared.control else { return told.await };
+    let mut cancelled = pin!(control.cancelled());
+    poll_fn(|context| match told.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Pending => cancelled.as_mut().poll(context),
+    })
+    .await;
+}
+
+/// Tells what may be told.
+pub(crate) async fn publish(machine: &mut Machine, shared: &Shared) {
     if let Some(sink) = &shared.sink {
         // Boxed: a run that nobody watches carries no room for it.
         Box::pin(sink.publish(shared, machine.take_events())).await;
@@ -94,16 +113,16 @@ fn sign_of_life(shared: &Shared) {
 }
 
 /// Counts a commit that is under way.
-struct Saving<'a>(&'a AtomicUsize);
+pub(crate) struct UnderWay<'a>(&'a AtomicUsize);
 
-impl<'a> Saving<'a> {
-    fn begin(saving: &'a AtomicUsize) -> Self {
+impl<'a> UnderWay<'a> {
+    pub(crate) fn begin(saving: &'a AtomicUsize) -> Self {
         saving.fetch_add(1, Ordering::Relaxed);
         Self(saving)
     }
 }
 
-impl Drop for Saving<'_> {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -112,7 +131,7 @@ impl Drop for Saving<'_> {
 async fn save(shared: &Shared, commit: &Commit) -> Result<()> {
     match &shared.saver {
         Some(saver) => {
-            let _saving = Saving::begin(&shared.saving);
+            let _under_way = UnderWay::begin(&shared.saving);
             saver.commit(commit).await
         }
         None => Err(Error::internal("a run without a store asked to save")),
@@ -189,15 +208,20 @@ pub(crate) async fn drive_limited(machine: &mut Machine, shared: &Arc<Shared>) -
         })
         .await
     };
-    is_stopped |= ended.as_ref().is_err_and(|error| error.code() == Code::Cancelled);
+    is_stopped |= ended.as_ref().is_err_and(|error| matches!(error.code(), Code::Cancelled | Code::Timeout));
     match ended {
         Err(error) if is_stopped => wind_up(machine, shared, &mut tasks).await.ok_or_else(|| machine.failure(error)),
-        ended => ended.map_err(|error| machine.failure(error)),
+        Err(error) => Err(machine.failure(error)),
+        Ok(outcome) => {
+            publish_last(machine, shared).await;
+            Ok(outcome)
+        }
     }
 }
 
 /// Keeps what tasks have ended with before the run was stopped. The outcome, when that was all there was to do.
 async fn wind_up(machine: &mut Machine, shared: &Shared, tasks: &mut Tasks) -> Option<Outcome> {
+    shared.hand_over_records(machine);
     while let Some((index, end)) = tasks.ended().filter(|_| !is_planted(Bug::CancelDropsSibling)) {
         machine.finished(index, end).ok()?;
     }

@@ -29,7 +29,7 @@ use crate::handler::{Action, IntoNode};
 use crate::node::Policies;
 use crate::output::{NodeError, Stopped};
 use crate::program::{Persistence, Program};
-use crate::run::drive;
+use crate::run::{drive, publish};
 
 /// Marks compiled graphs as nodes.
 pub struct Inner;
@@ -136,6 +136,7 @@ impl Inside {
         };
         let mut tasks = Tasks::new(shared.limits.concurrency);
         let outcome = drive(&mut machine, &shared, &mut tasks).await?;
+        publish(&mut machine, &shared).await;
         shared.note(&outcome.warnings);
         match outcome.end {
             End::Interrupted(questions) => Ask(cx.clone()).pass_on(questions).await,

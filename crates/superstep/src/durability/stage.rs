@@ -159,7 +159,11 @@ impl Checkpointer for Stage {
     }
 
     async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
-        self.store.namespaces(thread).await
+        let mut namespaces = self.store.namespaces(thread).await?;
+        namespaces.extend(lock(&self.waiting).iter().map(|commit| commit.namespace.clone()));
+        namespaces.sort();
+        namespaces.dedup();
+        Ok(namespaces)
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
