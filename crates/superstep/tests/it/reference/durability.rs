@@ -4,12 +4,13 @@
 use serde_json::{Value, json};
 use superstep::core::change::Change;
 use superstep::core::checkpoint::{Namespace, Source};
+use superstep::core::machine::Event;
 use superstep::core::port::{At, Checkpointer, SharedCheckpointer};
 use superstep::prelude::*;
 use superstep::testing::{CrashAt, LastWrite};
 use superstep::{
-    Code, Compat, Compiled, Control, Durability, Error, Outcome, Persistence, Record, Retention, Run, Schema, Status,
-    ThreadStatus,
+    Code, Compat, Compiled, Control, Durability, Error, EventKind, Outcome, Persistence, Record, Retention, Run,
+    Schema, Status, ThreadStatus,
 };
 
 use super::PROFILES;
@@ -677,4 +678,34 @@ async fn the_run_decides_before_the_graph() {
     outer.edge(START, node).edge(node, END);
     let error = refused(outer.compile().unwrap().run(json!({ "topic": "x" })).thread("t").await);
     assert!(error.message().contains("durability"), "{error}");
+}
+
+/// R-FWK-44: a reader is shown a question only once it is saved, also where saving comes behind the run.
+#[tokio::test]
+async fn a_question_is_told_once_it_is_saved() {
+    for durability in MODES {
+        let memory = Memory::new();
+        let door = Door::closed(&memory);
+        let mut g = graph("g");
+        let ask = g.node("ask", async |ask: Ask| ask.person::<Value>("name", 1).await);
+        g.sequence([START, ask.into(), END]).checkpointer(door.clone());
+        let graph = g.compile().unwrap();
+        let mut run = graph.run(json!({ "n": 0 })).thread("t").durability(durability).stream();
+        let reader = async {
+            while let Some(event) = run.next().await {
+                if matches!(event.kind, EventKind::Machine(Event::Interrupted { .. })) {
+                    return memory.load(&"t".into(), &Namespace::root(), At::Latest).await.unwrap();
+                }
+            }
+            None
+        };
+        let opener = async {
+            for _ in 0..3 {
+                settle().await;
+                door.let_pass(1);
+            }
+        };
+        let (stored, ()) = tokio::join!(reader, opener);
+        assert_eq!(stored.map(|stored| stored.pending.len()), Some(1), "{durability:?}");
+    }
 }
