@@ -42,12 +42,14 @@ pub(crate) struct Tasks {
     /// Tasks that were stopped before they started.
     stopped: VecDeque<usize>,
     limit: usize,
+    /// The superstep took too long.
+    pub(crate) out_of_time: bool,
 }
 
 impl Tasks {
     pub(crate) fn new(limit: usize) -> Self {
         let (waiting, stopped) = (VecDeque::new(), VecDeque::new());
-        Self { set: None, indices: BTreeMap::new(), waiting, stopped, limit: limit.max(1) }
+        Self { set: None, indices: BTreeMap::new(), waiting, stopped, limit: limit.max(1), out_of_time: false }
     }
 
     pub(crate) fn is_idle(&self) -> bool {

@@ -57,8 +57,9 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &m
                 tasks.start(shared, batch);
             }
             Step::Wait => {
-                let work = pin!(tasks.next(shared));
-                let next = in_time(shared, begun, work).await.map_err(|error| machine.failure(error))?;
+                let next = in_time(shared, begun, pin!(tasks.next(shared))).await;
+                tasks.out_of_time = next.is_err();
+                let next = next.map_err(|error| machine.failure(error))?;
                 let (index, end) = next.ok_or_else(|| Error::internal("a run waits for tasks, and none runs"))?;
                 machine.finished(index, end)?;
                 sign_of_life(shared);
@@ -208,7 +209,8 @@ pub(crate) async fn drive_limited(machine: &mut Machine, shared: &Arc<Shared>) -
         })
         .await
     };
-    is_stopped |= ended.as_ref().is_err_and(|error| matches!(error.code(), Code::Cancelled | Code::Timeout));
+    // Not by the code alone: a store may be out of time too, and nothing is saved after a save that failed.
+    is_stopped |= tasks.out_of_time || ended.as_ref().is_err_and(|error| error.code() == Code::Cancelled);
     match ended {
         Err(error) if is_stopped => wind_up(machine, shared, &mut tasks).await.ok_or_else(|| machine.failure(error)),
         Err(error) => Err(machine.failure(error)),
