@@ -71,13 +71,8 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &m
                 machine.saved();
             }
             Step::Save(commit) => {
-                let is_question = commit.status == Some(ThreadStatus::Interrupted);
                 save(shared, &commit).await.map_err(|error| shared.not_saved(machine, error))?;
                 drop(commit);
-                if is_question {
-                    // Nobody is shown a question that a crash could take back.
-                    shared.flush().await.map_err(|error| shared.not_saved(machine, error))?;
-                }
                 machine.saved();
             }
             // The last events are told by the caller: the outcome must not get lost while a reader is behind.
@@ -130,12 +125,13 @@ impl Drop for UnderWay<'_> {
 }
 
 async fn save(shared: &Shared, commit: &Commit) -> Result<()> {
-    match &shared.saver {
-        Some(saver) => {
-            let _under_way = UnderWay::begin(&shared.saving);
-            saver.commit(commit).await
-        }
-        None => Err(Error::internal("a run without a store asked to save")),
+    let Some(saver) = &shared.saver else { return Err(Error::internal("a run without a store asked to save")) };
+    let _under_way = UnderWay::begin(&shared.saving);
+    saver.commit(commit).await?;
+    match commit.status {
+        // Nobody is shown a question that a crash could take back.
+        Some(ThreadStatus::Interrupted) => shared.flush().await,
+        _ => Ok(()),
     }
 }
 
