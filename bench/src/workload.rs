@@ -1,5 +1,8 @@
 //! The workloads of the suite by id. One file for each graph; the text of the suite says what each must do.
 
+use superstep::{Memory, Outcome, Run, State};
+
+use crate::measure::{self, Times};
 use crate::runtime::{INLINE, Runtime, THREADS};
 
 mod chain;
@@ -131,6 +134,25 @@ fn count(word: &str) -> Option<usize> {
 fn pair(word: &str) -> Option<(usize, usize)> {
     let (one, other) = word.split_once('x')?;
     Some((count(one)?, count(other)?))
+}
+
+/// Times the runs of a graph without a store, or each with a new one in memory; then also what that one holds.
+fn timed<S: State, C: Send + Sync + 'static>(
+    runtime: &Runtime,
+    store: Store,
+    call: impl Fn() -> Run<S, C>,
+) -> (Times, Outcome<S>, Option<u64>) {
+    match store {
+        Store::None => {
+            let (times, done) = measure::batch(|| runtime.finish(call()));
+            (times, done, None)
+        }
+        Store::Memory => {
+            let unit = |memory: &Memory| runtime.finish(call().checkpointer(memory.clone()).thread("t"));
+            let (times, (memory, done)) = measure::each(Memory::new, unit);
+            (times, done, Some(bytes(runtime, &memory)))
+        }
+    }
 }
 
 /// The payload bytes a store holds.

@@ -8,7 +8,7 @@ use superstep::Compiled;
 use superstep::prelude::*;
 
 use super::Store;
-use crate::measure::{self, Report};
+use crate::measure::Report;
 use crate::runtime::Runtime;
 use crate::text::text;
 
@@ -76,17 +76,7 @@ pub(crate) fn run(id: &str, runtime: &Runtime, sends: usize, store: Store) {
         EXECUTED.store(0, Ordering::Relaxed);
         graph.run(Overview::input().subjects(subjects.clone()))
     };
-    let (times, done, bytes) = match store {
-        Store::None => {
-            let (times, done) = measure::batch(|| runtime.finish(call()));
-            (times, done, None)
-        }
-        Store::Memory => {
-            let unit = |memory: &Memory| runtime.finish(call().checkpointer(memory.clone()).thread("t"));
-            let (times, (memory, done)) = measure::each(Memory::new, unit);
-            (times, done, Some(super::bytes(runtime, &memory)))
-        }
-    };
+    let (times, done, bytes) = super::timed(runtime, store, call);
     let items = &done.state.items;
     let result = json!({
         "items": items.len(), "chars": items.iter().map(String::len).sum::<usize>(),

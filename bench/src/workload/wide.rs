@@ -8,7 +8,7 @@ use superstep::prelude::*;
 use superstep::{Compiled, Outcome};
 
 use super::Store;
-use crate::measure::{self, Report};
+use crate::measure::Report;
 use crate::runtime::Runtime;
 use crate::text::text;
 
@@ -158,17 +158,7 @@ pub(crate) fn run(id: &str, runtime: &Runtime, (leaves, length): (usize, usize),
     let (graph, text) = (wide(length), Arc::new(Text::from(text(length, 0))));
     let message = message(branches(leaves).unwrap_or((1, 1)));
     let call = || graph.run(Wide::input().messages(vec![message.clone()])).shared_context(text.clone());
-    let (times, done, bytes) = match store {
-        Store::None => {
-            let (times, done) = measure::batch(|| runtime.finish(call()));
-            (times, done, None)
-        }
-        Store::Memory => {
-            let unit = |memory: &Memory| runtime.finish(call().checkpointer(memory.clone()).thread("t"));
-            let (times, (memory, done)) = measure::each(Memory::new, unit);
-            (times, done, Some(super::bytes(runtime, &memory)))
-        }
-    };
+    let (times, done, bytes) = super::timed(runtime, store, call);
     let params = json!({ "leaves": leaves, "n": length, "store": store.name() });
     Report { bytes, ..Report::new(params, lengths(&done)) }.print(id, runtime, &times);
 }
