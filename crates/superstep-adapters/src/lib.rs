@@ -2,5 +2,9 @@
 //!
 //! Uses `superstep-core` and nothing else of ours. No feature is on unless asked for.
 
+#[cfg(feature = "sqlite")]
+mod log;
 #[cfg(feature = "sealed")]
 pub mod sealed;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;

@@ -16,6 +16,10 @@ use crate::datum::Datum;
 use crate::error::{Code, Error, Place};
 use crate::id::{CheckpointId, InterruptId, RunId, TaskId, ThreadId};
 
+mod pieces;
+
+pub use pieces::{Ahead, Mark, Origin};
+
 /// The version of the persisted form. A number is never reused.
 pub const FORMAT_VERSION: u32 = 1;
 

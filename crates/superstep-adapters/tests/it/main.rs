@@ -4,3 +4,5 @@
 
 #[cfg(feature = "sealed")]
 mod sealed;
+#[cfg(feature = "sqlite")]
+mod sqlite;

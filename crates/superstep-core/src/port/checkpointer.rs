@@ -76,6 +76,31 @@ pub enum ThreadStatus {
     Error,
 }
 
+impl ThreadStatus {
+    /// The number a store keeps. A number is never reused.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Idle => 1,
+            Self::Busy => 2,
+            Self::Interrupted => 3,
+            Self::Error => 4,
+        }
+    }
+
+    /// What a store's number stands for.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        Some(match number {
+            1 => Self::Idle,
+            2 => Self::Busy,
+            3 => Self::Interrupted,
+            4 => Self::Error,
+            _ => return None,
+        })
+    }
+}
+
 /// One transaction: all of it, or nothing.
 #[derive(Clone)]
 pub struct Commit {

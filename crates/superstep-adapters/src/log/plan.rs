@@ -1,0 +1,241 @@
+//! Turns a commit into rows, with what is known of the line it goes on with.
+//!
+//! Decides where a chain gets one more change and where a whole value: when reading the chain would cost more than twice
+//! the value. So what is stored stays within a small multiple of what changed, and loading within twice the state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use superstep_core::change::Change;
+use superstep_core::checkpoint::{Ahead, Checkpoint, FieldChange, Mark, Origin};
+use superstep_core::datum::Datum;
+use superstep_core::error::{Error, Result};
+use superstep_core::id::CheckpointId;
+use superstep_core::port::{Commit, StateRef};
+
+use super::head::{Head, Heads};
+use super::row::{Link, OriginRow, PartRow, Row, datum_to_json, put_value, to_json};
+
+/// Whole values up to this length stand in the row of their checkpoint.
+const SHORT: usize = 256;
+/// What a row costs to read beside its bytes.
+const ROW: u64 = 32;
+/// Chains that cost less than this to read are never replaced by a whole value.
+const SLACK: u64 = 1_024;
+/// Names that are looked through faster than looked up.
+const FEW: usize = 8;
+
+/// A line as its writer knows it.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    /// The number of the newest checkpoint; 0 when there is none.
+    pub(crate) newest: u64,
+    /// The fields by number, as they were first seen.
+    names: Vec<Arc<str>>,
+    /// The numbers of names, once there are more than a few.
+    numbers: BTreeMap<Arc<str>, u32>,
+    /// What the next checkpoint builds on.
+    pub(crate) base: Base,
+}
+
+/// A checkpoint as far as the next one builds on it.
+#[derive(Debug, Default)]
+pub(crate) struct Base {
+    /// The checkpoint; `None` before the first.
+    pub(crate) id: Option<CheckpointId>,
+    pub(crate) number: u64,
+    pub(crate) heads: Vec<Option<Head>>,
+    /// How many rows away the last one with all chains is.
+    pub(crate) way: u64,
+    /// What its run has in common, and the checkpoint that brought it.
+    pub(crate) origin: Option<(u64, Origin)>,
+}
+
+impl Base {
+    /// The same for a checkpoint that is not the newest: others may have gone on with its chains.
+    pub(crate) fn shared(mut self) -> Self {
+        self.heads.iter_mut().flatten().for_each(|head| head.is_shared = true);
+        // A fork has all chains itself, so that it says of each whether it is shared.
+        self.way = u64::MAX;
+        self
+    }
+}
+
+/// The rows of one checkpoint.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) row: Row,
+    pub(crate) origin: Option<OriginRow>,
+    pub(crate) parts: Vec<PartRow>,
+    /// All names of fields, when there are new ones.
+    pub(crate) names: Option<Vec<Arc<str>>>,
+}
+
+impl Line {
+    /// A line with these fields.
+    pub(crate) fn new(newest: u64, names: Vec<Arc<str>>, base: Base) -> Self {
+        let mut line = Self { newest, names, numbers: BTreeMap::new(), base };
+        line.index();
+        line
+    }
+
+    /// The rows of a checkpoint on top of `base`, which is then the base of the next.
+    pub(crate) fn plan(&mut self, checkpoint: &Checkpoint, commit: &Commit) -> Result<Draft> {
+        let number = self.newest + 1;
+        let known = self.names.len();
+        let mut writing = Writing { number, values: Vec::new(), parts: Vec::new(), state: commit.state.as_ref() };
+        let mut made = Vec::with_capacity(commit.changes.len());
+        for change in commit.changes.iter().filter(|change| !change.change.is_unchanged()) {
+            let field = self.number(&change.field);
+            if made.iter().any(|(other, _)| *other == field) {
+                return Err(Error::internal(format!("field `{}` changes twice in one commit", change.field)));
+            }
+            let head = self.base.heads.get(field as usize).copied().flatten();
+            made.push((field, writing.change(field, change, head)?));
+        }
+        let Writing { values, parts, .. } = writing;
+        let heads = self.heads(made);
+        let origin = self.origin(number, checkpoint)?;
+        let row = Row {
+            number,
+            mark: Mark::from(checkpoint),
+            origin: self.base.origin.as_ref().map_or(number, |(number, _)| *number),
+            ahead: to_json(&Ahead::from(checkpoint))?,
+            heads: heads.to_bytes(number),
+            values,
+        };
+        (self.newest, self.base.number, self.base.way, self.base.id) = (number, number, heads.way, Some(checkpoint.id));
+        let names = (self.names.len() > known).then(|| self.names.clone());
+        Ok(Draft { row, origin, parts, names })
+    }
+
+    /// The ends of all chains in `base` after these were made, and the form of them in the row.
+    fn heads(&mut self, mut made: Vec<(u32, Head)>) -> Heads {
+        self.base.heads.resize(self.names.len(), None);
+        for (field, head) in &made {
+            self.base.heads[*field as usize] = Some(*head);
+        }
+        let way = self.base.way.saturating_add(1);
+        if self.base.number == 0 || Heads::is_whole(self.names.len(), way) {
+            let all = self.base.heads.iter().enumerate();
+            let entries = all.filter_map(|(field, head)| Some((field as u32, (*head)?))).collect();
+            return Heads { base: None, way: 0, entries };
+        }
+        made.sort_unstable_by_key(|(field, _)| *field);
+        Heads { base: Some(self.base.number), way, entries: made }
+    }
+
+    fn origin(&mut self, number: u64, checkpoint: &Checkpoint) -> Result<Option<OriginRow>> {
+        if self.base.origin.as_ref().is_some_and(|(_, origin)| origin.is_of(checkpoint)) {
+            return Ok(None);
+        }
+        let origin = Origin::from(checkpoint);
+        let row = OriginRow::new(number, &origin)?;
+        self.base.origin = Some((number, origin));
+        Ok(Some(row))
+    }
+
+    fn number(&mut self, field: &Arc<str>) -> u32 {
+        if let Some(number) = self.find(field) {
+            return number;
+        }
+        self.names.push(field.clone());
+        self.index();
+        (self.names.len() - 1) as u32
+    }
+
+    fn find(&self, field: &Arc<str>) -> Option<u32> {
+        if self.names.len() > FEW {
+            return self.numbers.get(field).copied();
+        }
+        let place = self.names.iter().position(|name| Arc::ptr_eq(name, field) || name == field);
+        place.map(|place| place as u32)
+    }
+
+    fn index(&mut self) {
+        if self.names.len() > FEW {
+            let known = self.numbers.len();
+            self.numbers.extend(self.names[known..].iter().cloned().zip(known as u32..));
+        }
+    }
+}
+
+/// The values of one checkpoint while they are being written.
+struct Writing<'a> {
+    number: u64,
+    values: Vec<u8>,
+    parts: Vec<PartRow>,
+    state: Option<&'a StateRef>,
+}
+
+impl Writing<'_> {
+    /// One change on top of a chain, or a whole value where that is cheaper or there is nothing to build on.
+    fn change(&mut self, field: u32, change: &FieldChange, head: Option<Head>) -> Result<Head> {
+        let FieldChange { field: name, change, part } = change;
+        if *change == Change::Set {
+            return self.whole(field, name, part);
+        }
+        let copy = || self.state.and_then(|state| state.full(name));
+        let Some(head) = head else {
+            let missing = || Error::internal(format!("field `{name}` has no value that its change could be made on"));
+            let copy = copy().ok_or_else(missing)?;
+            return self.whole(field, name, &copy);
+        };
+        let body = datum_to_json(part, name)?;
+        let length = body.len() as u64;
+        let full = if matches!(change, Change::Appended { .. }) { head.full + length } else { head.full };
+        let link = Link::Change(change.clone());
+        let weight = head.weight + length + ROW + link.text()?.len() as u64;
+        if weight > 2 * full + SLACK
+            && let Some(copy) = copy()
+        {
+            return self.whole(field, name, &copy);
+        }
+        let head = self.room(field, head);
+        let last = head.last + 1;
+        self.parts.push(PartRow { field, chain: head.chain, number: last, link, body });
+        Ok(Head { last, weight, full, ..head })
+    }
+
+    /// The chain to go on with: a new one that leads to the old where that is shared.
+    fn room(&mut self, field: u32, head: Head) -> Head {
+        if !head.is_shared {
+            return head;
+        }
+        let Head { chain, last, is_inline, .. } = head;
+        let link = Link::To { chain, last, is_inline };
+        self.parts.push(PartRow { field, chain: self.number, number: 0, link, body: Vec::new() });
+        Head { chain: self.number, last: 0, is_inline: false, is_shared: false, ..head }
+    }
+
+    fn whole(&mut self, field: u32, name: &str, value: &Datum) -> Result<Head> {
+        let body = datum_to_json(value, name)?;
+        let (full, is_inline) = (body.len() as u64, body.len() <= SHORT);
+        if is_inline {
+            put_value(&mut self.values, field, &body);
+        } else {
+            let link = Link::Change(Change::Set);
+            self.parts.push(PartRow { field, chain: self.number, number: 0, link, body });
+        }
+        Ok(Head { chain: self.number, last: 0, is_inline, is_shared: false, weight: full, full })
+    }
+}
+
+/// Whether the last change of a field is what a commit says it is; it may be a whole value in place of the change.
+pub(crate) fn is_made_by(last: &(Change, Datum), change: &FieldChange, state: Option<&StateRef>) -> bool {
+    if last.0 == change.change {
+        return last.1 == change.part;
+    }
+    let whole = state.and_then(|state| state.full(&change.field));
+    last.0 == Change::Set && whole.is_none_or(|whole| whole == last.1)
+}
+
+/// A checkpoint that says it belongs elsewhere would be found in the wrong place for ever.
+pub(crate) fn check_place(commit: &Commit) -> Result<()> {
+    let Some(checkpoint) = &commit.checkpoint else { return Ok(()) };
+    if checkpoint.thread == commit.lease.thread && checkpoint.namespace == commit.namespace {
+        return Ok(());
+    }
+    let (thread, namespace) = (&checkpoint.thread, checkpoint.namespace.as_str());
+    Err(Error::internal(format!("checkpoint {} belongs to thread `{thread}`, graph `{namespace}`", checkpoint.id)))
+}

@@ -1,0 +1,138 @@
+//! Which processes are alive, as far as they hold threads.
+//!
+//! A process that holds threads keeps a file beside the database locked. The system lets go of the lock when the process
+//! ends, however it ends: so the threads of a dead one can be taken at once, and no clock is asked. One that is alive but
+//! stands still (stopped, or swapped out for good) is told by its beat, a number it raises every few seconds: whoever saw
+//! the same number for longer than a lease lasts, by its own clock, may take over. Late writes of the other are then
+//! refused by their fence.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OptionalExtension};
+use superstep_core::error::{Code, Error, Result};
+
+use super::open::Place;
+use super::trouble::Answer;
+
+/// One process, or one store within it.
+pub(super) struct Holder {
+    /// Its row, once it has one.
+    pub(super) row: Option<i64>,
+    token: String,
+    lock: Option<(File, PathBuf)>,
+}
+
+impl Holder {
+    pub(super) fn new(place: &Place) -> Result<Self> {
+        let mut bits = [0_u8; 8];
+        getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
+        let token = format!("{:016x}", u64::from_le_bytes(bits));
+        let lock = match place.path() {
+            Some(path) => Some(lock_file(&lock_path(path, &token))?),
+            None => None,
+        };
+        Ok(Self { row: None, token, lock })
+    }
+
+    /// Its row in this database.
+    pub(super) fn row(&mut self, connection: &Connection) -> Answer<i64> {
+        if let Some(row) = self.row {
+            return Ok(row);
+        }
+        connection.execute("INSERT INTO holder (token, beat) VALUES (?1, 0)", [&self.token])?;
+        self.row = Some(connection.last_insert_rowid());
+        Ok(connection.last_insert_rowid())
+    }
+
+    /// Says that it is alive.
+    pub(super) fn beat(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let mut statement = connection.prepare_cached("UPDATE holder SET beat = beat + 1 WHERE id = ?1")?;
+        statement.execute([self.row]).map(drop)
+    }
+
+    /// Leaves nothing behind.
+    pub(super) fn leave(&mut self, connection: &Connection) {
+        // A row that stays is of nobody who is alive, and is removed by the next who looks.
+        if let Some(row) = self.row.take() {
+            let _ = connection.execute("DELETE FROM holder WHERE id = ?1", [row]);
+        }
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        if let Some((_, path)) = self.lock.take() {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn lock_path(database: &Path, token: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(format!("-holder-{token}"));
+    name.into()
+}
+
+fn lock_file(path: &Path) -> Result<(File, PathBuf)> {
+    let locked = OpenOptions::new().write(true).create_new(true).open(path).and_then(|file| {
+        file.try_lock().map_err(std::io::Error::from)?;
+        Ok(file)
+    });
+    locked.map(|file| (file, path.to_owned())).map_err(|error| {
+        Error::new(Code::StoreUnavailable, format!("`{}` cannot be made and locked", path.display()))
+            .help("the folder of the database must be writable, on a disk of this machine")
+            .retryable(false)
+            .caused_by(Arc::new(error) as Arc<dyn std::error::Error + Send + Sync>)
+    })
+}
+
+/// Watches other holders.
+#[derive(Clone)]
+pub(super) struct Watch(Arc<Watching>);
+
+struct Watching {
+    database: Option<PathBuf>,
+    lapse: Duration,
+    seen: Mutex<BTreeMap<i64, (i64, Instant)>>,
+}
+
+impl Watch {
+    pub(super) fn new(place: &Place, lapse: Duration) -> Self {
+        Self(Arc::new(Watching { database: place.path().map(Path::to_owned), lapse, seen: Mutex::default() }))
+    }
+
+    /// Whether another holder still moves its threads.
+    pub(super) fn is_alive(&self, connection: &Connection, holder: i64) -> Answer<bool> {
+        let mut statement = connection.prepare_cached("SELECT token, beat FROM holder WHERE id = ?1")?;
+        let found = statement.query_row([holder], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)));
+        let Some((token, beat)) = found.optional()? else { return Ok(false) };
+        Ok(self.has_lock(&token) && self.has_beaten(holder, beat))
+    }
+
+    fn has_lock(&self, token: &str) -> bool {
+        let Some(database) = &self.0.database else { return true };
+        let path = lock_path(database, token);
+        let Ok(file) = OpenOptions::new().write(true).open(&path) else { return path.exists() };
+        match file.try_lock() {
+            Ok(()) => {
+                let _ = std::fs::remove_file(&path);
+                false
+            }
+            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => true,
+        }
+    }
+
+    fn has_beaten(&self, holder: i64, beat: i64) -> bool {
+        let now = Instant::now();
+        let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = seen.entry(holder).or_insert((beat, now));
+        if entry.0 != beat {
+            *entry = (beat, now);
+        }
+        now.duration_since(entry.1) < self.0.lapse
+    }
+}

@@ -1,0 +1,133 @@
+//! Who may move a thread: one row for each thread, compared with every write.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use superstep_core::id::{RunId, ThreadId};
+use superstep_core::port::{Lease, ThreadStatus};
+
+use super::holder::Watch;
+use super::trouble::{Answer, Trouble};
+use crate::log;
+
+/// A thread that was taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    /// The row of the thread.
+    pub(super) row: i64,
+    pub(super) fence: u64,
+    /// The fence of whoever had it before.
+    pub(super) before: u64,
+}
+
+/// A thread as its row says.
+struct Found {
+    row: i64,
+    fence: u64,
+    holder: Option<i64>,
+    run: Option<RunId>,
+}
+
+fn find(connection: &Connection, thread: &ThreadId) -> Answer<Option<Found>> {
+    let mut statement = connection.prepare_cached("SELECT id, fence, holder, run FROM thread WHERE name = ?1")?;
+    let found = statement.query_row([thread.as_str()], |row| {
+        let run: Option<[u8; 16]> = row.get(3)?;
+        let run = run.map(|bits| RunId::from_bits(u128::from_be_bytes(bits)));
+        Ok(Found { row: row.get(0)?, fence: row.get::<_, i64>(1)?.cast_unsigned(), holder: row.get(2)?, run })
+    });
+    Ok(found.optional()?)
+}
+
+/// Takes a thread for a run, unless another run that is alive has it. `least` is a fence this process has given before.
+pub(super) fn acquire(
+    connection: &Connection,
+    (thread, run): (&ThreadId, RunId),
+    (holder, least): (i64, u64),
+    watch: &Watch,
+) -> Answer<Taken> {
+    let found = find(connection, thread)?;
+    if let Some(found) = &found {
+        check_free(connection, thread, found, Some((holder, run)), watch)?;
+    }
+    let before = found.as_ref().map_or(0, |found| found.fence);
+    let fence = before.max(least) + 1;
+    let bits = run.bits().to_be_bytes();
+    let row = match found {
+        Some(found) => {
+            let mut statement =
+                connection.prepare_cached("UPDATE thread SET fence = ?2, holder = ?3, run = ?4 WHERE id = ?1")?;
+            statement.execute(params![found.row, fence.cast_signed(), holder, bits])?;
+            found.row
+        }
+        None => {
+            let mut statement =
+                connection.prepare_cached("INSERT INTO thread (name, fence, holder, run) VALUES (?1, ?2, ?3, ?4)")?;
+            statement.insert(params![thread.as_str(), fence.cast_signed(), holder, bits])?
+        }
+    };
+    Ok(Taken { row, fence, before })
+}
+
+/// Refuses when another run moves the thread. `me` is a holder and its run that may have it already.
+fn check_free(
+    connection: &Connection,
+    thread: &ThreadId,
+    found: &Found,
+    me: Option<(i64, RunId)>,
+    watch: &Watch,
+) -> Answer<()> {
+    let (Some(holder), Some(run)) = (found.holder, found.run) else { return Ok(()) };
+    if me.is_some_and(|(_, mine)| mine == run) {
+        return Ok(());
+    }
+    let is_mine = me.is_some_and(|(mine, _)| mine == holder);
+    if is_mine || watch.is_alive(connection, holder)? {
+        return Err(Trouble::Refused(log::busy(thread, run)));
+    }
+    Ok(())
+}
+
+/// Refuses when any run moves the thread; gives its row.
+pub(super) fn check_unmoved(connection: &Connection, thread: &ThreadId, watch: &Watch) -> Answer<Option<i64>> {
+    let Some(found) = find(connection, thread)? else { return Ok(None) };
+    check_free(connection, thread, &found, None, watch)?;
+    Ok(Some(found.row))
+}
+
+/// Gives a thread back. One on which nothing was saved is forgotten.
+pub(super) fn release(connection: &Connection, row: i64, fence: u64, holder: i64) -> Answer<()> {
+    let given = "UPDATE thread SET holder = NULL, run = NULL WHERE id = ?1 AND fence = ?2 AND holder = ?3";
+    connection.prepare_cached(given)?.execute(params![row, fence.cast_signed(), holder])?;
+    let unused = "DELETE FROM thread WHERE id = ?1 AND holder IS NULL AND status IS NULL";
+    connection.prepare_cached(unused)?.execute([row])?;
+    Ok(())
+}
+
+/// Refuses a lease that is not the newest of its thread; gives how the thread stands.
+pub(super) fn check(connection: &Connection, lease: &Lease, (row, holder): (i64, i64)) -> Answer<Option<ThreadStatus>> {
+    let mut statement = connection.prepare_cached("SELECT fence, holder, status FROM thread WHERE id = ?1")?;
+    let found = statement.query_row([row], |row| {
+        Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, Option<i64>>(1)?, row.get::<_, Option<u8>>(2)?))
+    });
+    match found.optional()? {
+        Some((fence, Some(owner), status)) if fence == lease.fence && owner == holder => {
+            Ok(status.and_then(ThreadStatus::from_number))
+        }
+        _ => Err(Trouble::Refused(log::fenced(lease))),
+    }
+}
+
+/// How a thread stands. Whoever died while moving it moves it no longer.
+pub(super) fn status(connection: &Connection, thread: &ThreadId, watch: &Watch) -> Answer<Option<ThreadStatus>> {
+    let mut statement = connection.prepare_cached("SELECT status, holder FROM thread WHERE name = ?1")?;
+    let found =
+        statement.query_row([thread.as_str()], |row| Ok((row.get::<_, Option<u8>>(0)?, row.get::<_, Option<i64>>(1)?)));
+    let Some((Some(status), holder)) = found.optional()? else { return Ok(None) };
+    let status = ThreadStatus::from_number(status);
+    if status != Some(ThreadStatus::Busy) {
+        return Ok(status);
+    }
+    let is_moved = match holder {
+        Some(holder) => watch.is_alive(connection, holder)?,
+        None => false,
+    };
+    Ok(Some(if is_moved { ThreadStatus::Busy } else { ThreadStatus::Idle }))
+}

@@ -1,0 +1,170 @@
+//! Opening a file: where it is, how connections are set up, and the tables.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use superstep_core::error::{Code, Error, Result};
+
+use super::trouble::{Answer, Trouble, describe};
+
+/// Marks a file as ours.
+const APPLICATION: i32 = 0x7375_7073;
+/// The version of the tables. A number is never reused.
+const VERSION: i32 = 1;
+
+const TABLES: &str = "
+CREATE TABLE holder (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    token TEXT NOT NULL UNIQUE,
+    beat INTEGER NOT NULL
+) STRICT;
+CREATE TABLE thread (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    fence INTEGER NOT NULL,
+    holder INTEGER,
+    run BLOB,
+    status INTEGER
+) STRICT;
+CREATE TABLE line (
+    id INTEGER PRIMARY KEY,
+    thread INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    names TEXT NOT NULL,
+    UNIQUE (thread, namespace)
+) STRICT;
+CREATE TABLE origin (
+    line INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (line, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE checkpoint (
+    line INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    parent BLOB,
+    step INTEGER NOT NULL,
+    source INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    origin INTEGER NOT NULL,
+    ahead BLOB NOT NULL,
+    heads BLOB NOT NULL,
+    vals BLOB NOT NULL,
+    sum INTEGER NOT NULL,
+    PRIMARY KEY (line, number)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX checkpoint_by_id ON checkpoint (line, id);
+CREATE TABLE part (
+    line INTEGER NOT NULL,
+    field INTEGER NOT NULL,
+    chain INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    link TEXT NOT NULL,
+    body BLOB NOT NULL,
+    sum INTEGER NOT NULL,
+    PRIMARY KEY (line, field, chain, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE pending (
+    id INTEGER PRIMARY KEY,
+    line INTEGER NOT NULL,
+    checkpoint INTEGER NOT NULL,
+    task BLOB NOT NULL,
+    slot TEXT NOT NULL,
+    body BLOB NOT NULL,
+    sum INTEGER NOT NULL,
+    UNIQUE (line, checkpoint, task, slot)
+) STRICT;
+";
+
+/// Where the tables are.
+#[derive(Debug, Clone)]
+pub(super) struct Place(Option<PathBuf>);
+
+impl Place {
+    pub(super) fn new(path: &Path) -> Self {
+        Self((path != Path::new(":memory:")).then(|| path.to_owned()))
+    }
+
+    /// The file; `None` in memory.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.0.as_deref()
+    }
+
+    /// The name in messages.
+    pub(super) fn name(&self) -> String {
+        self.0.as_ref().map_or_else(|| ":memory:".to_owned(), |path| path.display().to_string())
+    }
+
+    /// A connection that waits for others.
+    pub(super) fn connect(&self, busy: Duration) -> Answer<Connection> {
+        let connection = match &self.0 {
+            Some(path) => Connection::open(path)?,
+            None => Connection::open_in_memory()?,
+        };
+        connection.busy_timeout(busy)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(connection)
+    }
+
+    /// A connection that writes, with the tables in place.
+    pub(super) fn connect_writer(&self, busy: Duration) -> Answer<Connection> {
+        let mut connection = self.connect(busy)?;
+        if self.0.is_some() {
+            let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+            if mode != "wal" {
+                return Err(Trouble::Refused(no_log(&self.name())));
+            }
+        }
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        // What a long history left behind in the log file is given back to the disk.
+        connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        prepare_tables(&mut connection, &self.name())?;
+        Ok(connection)
+    }
+
+    /// As `connect_writer`, with the error a caller gets.
+    pub(super) fn open_writer(&self, busy: Duration) -> Result<Connection> {
+        self.connect_writer(busy).map_err(|trouble| match trouble {
+            Trouble::Database(error) => describe(&error, &self.name()),
+            other => other.into_error(&self.name()),
+        })
+    }
+}
+
+fn no_log(name: &str) -> Error {
+    Error::new(Code::StoreUnavailable, format!("`{name}` is on a disk that cannot keep a write-ahead log"))
+        .help("put the file on a disk of this machine, not on a network share")
+        .retryable(false)
+}
+
+/// Makes the tables of a new file and checks those of another. Two processes that do this at once do it once.
+fn prepare_tables(connection: &mut Connection, name: &str) -> Answer<()> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let number = |pragma: &str| transaction.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match (application, version) {
+        (APPLICATION, VERSION) => {}
+        (APPLICATION, version) if version > VERSION => return Err(Trouble::Refused(too_new(name, version))),
+        (0, 0) if tables == 0 => {
+            transaction.execute_batch(TABLES)?;
+            transaction.pragma_update(None, "application_id", APPLICATION)?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+        }
+        _ => return Err(Trouble::Refused(not_ours(name))),
+    }
+    Ok(transaction.commit()?)
+}
+
+fn too_new(name: &str, version: i32) -> Error {
+    let message = format!("`{name}` has tables of version {version}; this program knows {VERSION}");
+    Error::new(Code::CheckpointTooNew, message).help("open it with the program that wrote it, or a newer one")
+}
+
+fn not_ours(name: &str) -> Error {
+    Error::new(Code::ConfigInvalid, format!("`{name}` is an SQLite file of another program"))
+        .help("name another file; nothing was changed in this one")
+}

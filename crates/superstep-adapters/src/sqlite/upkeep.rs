@@ -1,0 +1,84 @@
+//! What is done to whole threads: deleting, copying, counting.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use superstep_core::error::{Code, Error};
+use superstep_core::id::ThreadId;
+use superstep_core::port::{Stats, ThreadStatus};
+
+use super::holder::Watch;
+use super::lease;
+use super::trouble::{Answer, Trouble};
+
+/// The tables that belong to a line, each with the columns a copy takes over.
+pub(super) const TABLES: [(&str, &str); 4] = [
+    ("origin", "number, body"),
+    ("checkpoint", "number, id, parent, step, source, time, origin, ahead, heads, vals, sum"),
+    ("part", "field, chain, number, link, body, sum"),
+    ("pending", "checkpoint, task, slot, body, sum"),
+];
+
+/// Removes everything of a thread. Refused while a run moves it.
+pub(super) fn delete_thread(connection: &Connection, thread: &ThreadId, watch: &Watch) -> Answer<()> {
+    let Some(row) = lease::check_unmoved(connection, thread, watch)? else { return Ok(()) };
+    for (table, _) in TABLES {
+        connection
+            .execute(&format!("DELETE FROM {table} WHERE line IN (SELECT id FROM line WHERE thread = ?1)"), [row])?;
+    }
+    connection.execute("DELETE FROM line WHERE thread = ?1", [row])?;
+    connection.execute("DELETE FROM thread WHERE id = ?1", [row])?;
+    Ok(())
+}
+
+/// Copies everything of a thread to one that does not exist yet.
+pub(super) fn copy_thread(connection: &Connection, from: &ThreadId, to: &ThreadId) -> Answer<()> {
+    let find = |thread: &ThreadId| {
+        let mut statement = connection.prepare_cached("SELECT id, status FROM thread WHERE name = ?1")?;
+        let found =
+            statement.query_row([thread.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<u8>>(1)?)));
+        found.optional()
+    };
+    let Some((source, Some(status))) = find(from)? else {
+        let error = Error::new(Code::NotFound, format!("no thread `{from}` to copy"));
+        return Err(Trouble::Refused(error.on_thread(Some(from))));
+    };
+    if find(to)?.is_some() {
+        let error = Error::new(Code::InputInvalid, format!("thread `{to}` exists already"));
+        let error = error.help("name a thread that does not exist, or delete it first");
+        return Err(Trouble::Refused(error.on_thread(Some(to))));
+    }
+    // Nobody moves the copy.
+    let status = if status == ThreadStatus::Busy.number() { ThreadStatus::Idle.number() } else { status };
+    connection.execute("INSERT INTO thread (name, fence, status) VALUES (?1, 0, ?2)", params![to.as_str(), status])?;
+    let copy = connection.last_insert_rowid();
+    let mut lines = connection.prepare_cached("SELECT id FROM line WHERE thread = ?1 ORDER BY id")?;
+    let lines: Vec<i64> = lines.query_map([source], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for line in lines {
+        let made = "INSERT INTO line (thread, namespace, names) SELECT ?2, namespace, names FROM line WHERE id = ?1";
+        connection.execute(made, params![line, copy])?;
+        let target = connection.last_insert_rowid();
+        for (table, columns) in TABLES {
+            // In the order of the keys: the order in which tasks became known is the order of the rows.
+            let copied = format!(
+                "INSERT INTO {table} (line, {columns}) SELECT ?2, {columns} FROM {table} WHERE line = ?1{}",
+                order(table)
+            );
+            connection.execute(&copied, params![line, target])?;
+        }
+    }
+    Ok(())
+}
+
+fn order(table: &str) -> &'static str {
+    if table == "pending" { " ORDER BY id" } else { "" }
+}
+
+/// What the file holds.
+pub(super) fn stats(connection: &Connection) -> Answer<Stats> {
+    let number = |query: &str| connection.query_row(query, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned);
+    Ok(Stats {
+        threads: number("SELECT count(*) FROM thread WHERE status IS NOT NULL")?,
+        checkpoints: number("SELECT count(*) FROM checkpoint")?,
+        bytes: number("SELECT coalesce(sum(length(vals)), 0) FROM checkpoint")?
+            + number("SELECT coalesce(sum(length(body)), 0) FROM part")?,
+    })
+}

@@ -1,0 +1,294 @@
+//! The one connection that writes, on a thread of its own.
+//!
+//! Takes whatever is waiting, does it in one transaction, and answers when that is on the disk: so many runs share one
+//! sync. What only concerns leases needs no sync: it is worth nothing once the processes that hold them are gone.
+//! Never answers before the transaction has ended.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use superstep_core::error::{Code, Error, Result};
+use superstep_core::id::{RunId, ThreadId};
+use tokio::sync::oneshot;
+
+use super::holder::{Holder, Watch};
+use super::lease::{self, Taken};
+use super::open::Place;
+use super::trouble::{Answer, Trouble, spoils_connection};
+use super::{Options, Synchronous};
+
+/// The most that goes into one transaction.
+const LARGEST_BATCH: usize = 512;
+/// Every so often a holder of threads says that it is alive.
+const BEAT: Duration = Duration::from_secs(5);
+
+/// What is left of something once it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It must be on the disk before anybody is told.
+    Durable,
+    /// It need not survive a power cut.
+    Fleeting,
+}
+
+/// Something to be done in a transaction. Done again from the start when the transaction was taken back.
+trait Work: Send {
+    fn effect(&self) -> Effect;
+    /// Does it. After `Trouble::Database` the transaction is taken back; any other trouble has left it as it was.
+    fn run(&mut self, desk: &mut Desk) -> std::result::Result<(), rusqlite::Error>;
+    /// Tells whoever waits; `failure` when it came to nothing with the whole transaction.
+    fn tell(self: Box<Self>, failure: Option<&Error>);
+}
+
+/// The one kind of work: a function, and somebody who waits for what it gives.
+struct Task<F, T> {
+    effect: Effect,
+    work: F,
+    given: Option<Answer<T>>,
+    reply: oneshot::Sender<Answer<T>>,
+}
+
+impl<F: FnMut(&mut Desk) -> Answer<T> + Send, T: Send> Work for Task<F, T> {
+    fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    fn run(&mut self, desk: &mut Desk) -> std::result::Result<(), rusqlite::Error> {
+        match (self.work)(desk) {
+            Err(Trouble::Database(error)) => Err(error),
+            given => {
+                self.given = Some(given);
+                Ok(())
+            }
+        }
+    }
+
+    fn tell(self: Box<Self>, failure: Option<&Error>) {
+        let given = match failure {
+            Some(failure) => Err(Trouble::Refused(failure.clone())),
+            None => self.given.unwrap_or_else(|| Err(Trouble::Refused(Error::internal("work was told and not done")))),
+        };
+        // Nobody may wait any longer: a run that was dropped. What is saved is saved.
+        drop(self.reply.send(given));
+    }
+}
+
+/// What works find on the thread that writes.
+pub(super) struct Desk {
+    pub(super) connection: Connection,
+    holder: Holder,
+    /// The greatest fence that was given here.
+    fence: u64,
+    /// How many threads are held.
+    held: usize,
+}
+
+impl Desk {
+    /// The row of this process among the holders.
+    pub(super) fn holder(&mut self) -> Answer<i64> {
+        self.holder.row(&self.connection)
+    }
+}
+
+/// The way to the thread that writes.
+pub(super) struct Writer {
+    place: Place,
+    watch: Watch,
+    works: Option<Sender<Box<dyn Work>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(place: Place, options: &Options) -> Result<Self> {
+        let watch = Watch::new(&place, options.lapse);
+        let connection = place.open_writer(options.busy)?;
+        let desk = Desk { connection, holder: Holder::new(&place)?, fence: 0, held: 0 };
+        let (works, inbox) = channel();
+        let synchronous = options.synchronous;
+        let mut room =
+            Room { place: place.clone(), busy: options.busy, synchronous, syncs: true, desk, is_spoilt: false };
+        let thread =
+            std::thread::Builder::new()
+                .name("superstep-sqlite".to_owned())
+                .spawn(move || room.work(&inbox))
+                .map_err(|error| Error::new(Code::StoreUnavailable, format!("no thread for the store: {error}")))?;
+        Ok(Self { place, watch, works: Some(works), thread: Some(thread) })
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    pub(super) fn watch(&self) -> Watch {
+        self.watch.clone()
+    }
+
+    /// Does something in a transaction and waits until it is done.
+    pub(super) async fn perform<T: Send + 'static>(
+        &self,
+        effect: Effect,
+        mut work: impl FnMut(&Connection) -> Answer<T> + Send + 'static,
+    ) -> Result<T> {
+        let answer = self.ask(effect, move |desk: &mut Desk| work(&desk.connection)).await;
+        answer.map_err(|trouble| trouble.into_error(&self.place.name()))
+    }
+
+    /// As `perform`, with everything that is on the desk and every kind of trouble.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        effect: Effect,
+        work: impl FnMut(&mut Desk) -> Answer<T> + Send + 'static,
+    ) -> Answer<T> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Box::new(Task { effect, work, given: None, reply }));
+        answer.await.unwrap_or_else(|_| Err(Trouble::Refused(closed(&self.place.name()))))
+    }
+
+    fn send(&self, work: Box<dyn Work>) {
+        if let Some(works) = &self.works {
+            // When the thread is gone nobody replies, and whoever waits is told so.
+            drop(works.send(work));
+        }
+    }
+
+    pub(super) async fn acquire(&self, thread: ThreadId, run: RunId) -> Result<Taken> {
+        let watch = self.watch.clone();
+        let taken = self.ask(Effect::Fleeting, move |desk| {
+            let mine = (desk.holder()?, desk.fence);
+            let taken = lease::acquire(&desk.connection, (&thread, run), mine, &watch)?;
+            desk.fence = desk.fence.max(taken.fence);
+            desk.held += 1;
+            Ok(taken)
+        });
+        taken.await.map_err(|trouble| trouble.into_error(&self.place.name()))
+    }
+
+    /// Gives a thread back, without waiting.
+    pub(super) fn release(&self, row: i64, fence: u64) {
+        let work = move |desk: &mut Desk| {
+            let holder = desk.holder()?;
+            lease::release(&desk.connection, row, fence, holder)?;
+            desk.held = desk.held.saturating_sub(1);
+            Ok(())
+        };
+        let (reply, _) = oneshot::channel();
+        self.send(Box::new(Task { effect: Effect::Fleeting, work, given: None, reply }));
+    }
+}
+
+/// What is on its way is still done.
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.works.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic was told to whoever waited.
+            drop(thread.join());
+        }
+    }
+}
+
+fn closed(name: &str) -> Error {
+    Error::new(Code::StoreUnavailable, format!("the store `{name}` is closed"))
+        .help("what was told is saved, this may not be; open the store anew")
+}
+
+/// The thread that writes.
+struct Room {
+    place: Place,
+    busy: Duration,
+    synchronous: Synchronous,
+    /// Whether the connection waits for the disk at the end of a transaction.
+    syncs: bool,
+    desk: Desk,
+    /// The connection failed and must not be used again.
+    is_spoilt: bool,
+}
+
+impl Room {
+    fn work(&mut self, inbox: &Receiver<Box<dyn Work>>) {
+        let mut beaten = Instant::now();
+        loop {
+            match inbox.recv_timeout(BEAT.saturating_sub(beaten.elapsed())) {
+                Ok(first) => {
+                    let mut batch = vec![first];
+                    batch.extend(inbox.try_iter().take(LARGEST_BATCH - 1));
+                    self.perform(batch);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if beaten.elapsed() >= BEAT {
+                beaten = Instant::now();
+                self.beat();
+            }
+        }
+        if !self.is_spoilt {
+            let Desk { connection, holder, .. } = &mut self.desk;
+            holder.leave(connection);
+        }
+    }
+
+    /// One that cannot be told is taken over; its writes are then refused.
+    fn beat(&mut self) {
+        if self.desk.held > 0 && !self.is_spoilt && self.set_syncs(Effect::Fleeting).is_ok() {
+            drop(self.desk.holder.beat(&self.desk.connection));
+        }
+    }
+
+    fn perform(&mut self, mut batch: Vec<Box<dyn Work>>) {
+        match self.transact(&mut batch) {
+            Ok(()) => batch.into_iter().for_each(|work| work.tell(None)),
+            Err(Trouble::Database(error)) if batch.len() > 1 && !spoils_connection(&error) => {
+                // One of them is at fault; the others need not suffer for it.
+                batch.into_iter().for_each(|work| self.perform(vec![work]));
+            }
+            Err(trouble) => {
+                let failure = trouble.into_error(&self.place.name());
+                batch.into_iter().for_each(|work| work.tell(Some(&failure)));
+            }
+        }
+    }
+
+    fn transact(&mut self, batch: &mut [Box<dyn Work>]) -> Answer<()> {
+        self.restore()?;
+        let is_durable = batch.iter().any(|work| work.effect() == Effect::Durable);
+        let done = self.set_syncs(if is_durable { Effect::Durable } else { Effect::Fleeting }).and_then(|()| {
+            self.desk.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+            for work in batch {
+                work.run(&mut self.desk)?;
+            }
+            self.desk.connection.prepare_cached("COMMIT")?.execute([]).map(drop)
+        });
+        if let Err(error) = &done {
+            self.is_spoilt = spoils_connection(error);
+            // SQLite takes some transactions back by itself, and complains about a second time.
+            if !self.is_spoilt && !self.desk.connection.is_autocommit() {
+                self.is_spoilt = self.desk.connection.execute_batch("ROLLBACK").is_err();
+            }
+            // The row of this holder may have gone with the transaction.
+            self.desk.holder.row = None;
+        }
+        Ok(done?)
+    }
+
+    /// A connection that failed is replaced: what the system kept of a failed write only a new one can tell.
+    fn restore(&mut self) -> Answer<()> {
+        if self.is_spoilt {
+            self.desk.connection = self.place.connect_writer(self.busy)?;
+            (self.is_spoilt, self.syncs) = (false, true);
+        }
+        Ok(())
+    }
+
+    fn set_syncs(&mut self, effect: Effect) -> rusqlite::Result<()> {
+        let syncs = effect == Effect::Durable && self.synchronous == Synchronous::Full;
+        if syncs != self.syncs {
+            let pragma = if syncs { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
+            self.desk.connection.execute_batch(pragma)?;
+            self.syncs = syncs;
+        }
+        Ok(())
+    }
+}
