@@ -6,6 +6,7 @@
 
 mod measure;
 mod runtime;
+mod store;
 mod text;
 mod workload;
 

@@ -1,11 +1,13 @@
 //! The workloads of the suite by id. One file for each graph; the text of the suite says what each must do.
 
-use superstep::{Memory, Outcome, Run, State};
+use superstep::{Outcome, Run, State};
 
 use crate::measure::{self, Times};
 use crate::runtime::{INLINE, Runtime, THREADS};
+use crate::store::{Opened, Store};
 
 mod chain;
+mod chat;
 mod cold;
 mod concurrent;
 mod counter;
@@ -14,7 +16,7 @@ mod laps;
 mod wide;
 
 /// The ids of the suite that are measured here; other numbers in their places are measured too.
-pub(crate) const KNOWN: [&str; 22] = [
+pub(crate) const KNOWN: [&str; 31] = [
     "w1_seq_10",
     "w1_seq_100",
     "w1_seq_1000",
@@ -29,13 +31,22 @@ pub(crate) const KNOWN: [&str; 22] = [
     "w4_fanout_100_none",
     "w4_fanout_10_mem",
     "w4_fanout_100_mem",
+    "w6_chat_200_mem",
+    "w6_chat_200_sqlite",
+    "w6_chat_2000_mem",
+    "w6_chat_2000_sqlite",
     "w7_ckpt_1000_mem",
+    "w7_ckpt_1000_sqlite",
     "w8_conc_1000x5_mem",
+    "w8_conc_1000x5_sqlite",
     "w10_cold",
     "w11_resume_5000_mem",
     "w11_latest_5000_mem",
     "w11_history_5000_mem",
     "w11_fork_5000_mem",
+    "w11_latest_5000_sqlite",
+    "w11_history_5000_sqlite",
+    "w11_fork_5000_sqlite",
     "w12_compile_3000",
 ];
 
@@ -46,35 +57,12 @@ pub(crate) enum Workload {
     Laps { executions: i64 },
     Wide { leaves: usize, length: usize, store: Store },
     FanOut { sends: usize, store: Store },
-    Checkpoints { supersteps: i64 },
-    Concurrent { threads: usize, supersteps: usize },
+    Chat { turns: usize, store: Store },
+    Checkpoints { supersteps: i64, store: Store },
+    Concurrent { threads: usize, supersteps: usize, store: Store },
     Cold,
-    Resume { checkpoints: i64, parts: &'static [&'static str] },
+    Resume { checkpoints: i64, parts: &'static [&'static str], store: Store },
     Compile { nodes: usize },
-}
-
-/// Where checkpoints go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Store {
-    None,
-    Memory,
-}
-
-impl Store {
-    fn parse(word: &str) -> Option<Self> {
-        match word {
-            "none" => Some(Self::None),
-            "mem" => Some(Self::Memory),
-            _ => None,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Memory => "mem",
-        }
-    }
 }
 
 impl Workload {
@@ -89,14 +77,18 @@ impl Workload {
                 Self::Wide { leaves, length, store: Store::parse(store)? }
             }
             ["w4", "fanout", sends, store] => Self::FanOut { sends: count(sends)?, store: Store::parse(store)? },
-            ["w7", "ckpt", supersteps, "mem"] => Self::Checkpoints { supersteps: supersteps.parse().ok()? },
-            ["w8", "conc", size, "mem"] => {
+            ["w6", "chat", turns, store] => Self::Chat { turns: count(turns)?, store: Store::kept(store)? },
+            ["w7", "ckpt", supersteps, store] => {
+                Self::Checkpoints { supersteps: supersteps.parse().ok()?, store: Store::kept(store)? }
+            }
+            ["w8", "conc", size, store] => {
                 let (threads, supersteps) = pair(size)?;
-                Self::Concurrent { threads, supersteps }
+                Self::Concurrent { threads, supersteps, store: Store::kept(store)? }
             }
             ["w10", "cold"] => Self::Cold,
-            ["w11", part, checkpoints, "mem"] => {
-                Self::Resume { checkpoints: checkpoints.parse().ok()?, parts: counter::parts(part)? }
+            ["w11", part, checkpoints, store] => {
+                let (checkpoints, parts) = (checkpoints.parse().ok()?, counter::parts(part)?);
+                Self::Resume { checkpoints, parts, store: Store::kept(store)? }
             }
             ["w12", "compile", nodes] => Self::Compile { nodes: count(nodes)? },
             _ => return None,
@@ -118,10 +110,13 @@ impl Workload {
             Self::Laps { executions } => laps::run(id, runtime, executions),
             Self::Wide { leaves, length, store } => wide::run(id, runtime, (leaves, length), store),
             Self::FanOut { sends, store } => fan_out::run(id, runtime, sends, store),
-            Self::Checkpoints { supersteps } => counter::run(id, runtime, supersteps),
-            Self::Concurrent { threads, supersteps } => concurrent::run(id, runtime, threads, supersteps),
+            Self::Chat { turns, store } => chat::run(id, runtime, turns, store),
+            Self::Checkpoints { supersteps, store } => counter::run(id, runtime, supersteps, store),
+            Self::Concurrent { threads, supersteps, store } => {
+                concurrent::run(id, runtime, (threads, supersteps), store);
+            }
             Self::Cold => cold::run(id, runtime),
-            Self::Resume { checkpoints, parts } => counter::resume(runtime, checkpoints, parts),
+            Self::Resume { checkpoints, parts, store } => counter::resume(runtime, checkpoints, parts, store),
             Self::Compile { nodes } => chain::compile(id, runtime, nodes),
         }
     }
@@ -136,7 +131,7 @@ fn pair(word: &str) -> Option<(usize, usize)> {
     Some((count(one)?, count(other)?))
 }
 
-/// Times the runs of a graph without a store, or each with a new one in memory; then also what that one holds.
+/// Times the runs of a graph without a store, or each with a new one; then also what that one holds.
 fn timed<S: State, C: Send + Sync + 'static>(
     runtime: &Runtime,
     store: Store,
@@ -147,16 +142,10 @@ fn timed<S: State, C: Send + Sync + 'static>(
             let (times, done) = measure::batch(|| runtime.finish(call()));
             (times, done, None)
         }
-        Store::Memory => {
-            let unit = |memory: &Memory| runtime.finish(call().checkpointer(memory.clone()).thread("t"));
-            let (times, (memory, done)) = measure::each(Memory::new, unit);
-            (times, done, Some(bytes(runtime, &memory)))
+        store => {
+            let unit = |opened: &Opened| runtime.finish(call().checkpointer(opened.store.clone()).thread("t"));
+            let (times, (opened, done)) = measure::each(|| store.open(), unit);
+            (times, done, Some(opened.bytes(runtime)))
         }
     }
-}
-
-/// The payload bytes a store holds.
-fn bytes(runtime: &Runtime, memory: &superstep::Memory) -> u64 {
-    use superstep::core::port::Checkpointer as _;
-    runtime.block_on(memory.stats()).expect("a store in memory knows what it holds").bytes
 }

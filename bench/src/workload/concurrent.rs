@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 use superstep::Compiled;
+use superstep::core::port::SharedCheckpointer;
 use superstep::prelude::*;
 use tokio::sync::Barrier;
 
 use crate::measure::{self, Report};
 use crate::runtime::Runtime;
+use crate::store::{Opened, Store};
 
 #[derive(State, Clone, Serialize, Deserialize)]
 struct Log {
@@ -41,10 +43,10 @@ fn chain(threads: usize, supersteps: usize) -> Compiled<Log> {
     graph.compile().expect("a chain compiles")
 }
 
-async fn all(graph: &Compiled<Log>, memory: &Memory, threads: usize) -> Vec<View<Log>> {
+async fn all(graph: &Compiled<Log>, store: &SharedCheckpointer, threads: usize) -> Vec<View<Log>> {
     let start = |number: usize| {
         let input = Log::input().counter(0_u64).log(Vec::<u64>::new());
-        graph.run(input).checkpointer(memory.clone()).thread(format!("c{number}")).spawn()
+        graph.run(input).checkpointer(store.clone()).thread(format!("c{number}")).spawn()
     };
     let runs: Vec<_> = (0..threads).map(start).collect();
     let mut ends = Vec::with_capacity(threads);
@@ -54,16 +56,17 @@ async fn all(graph: &Compiled<Log>, memory: &Memory, threads: usize) -> Vec<View
     ends
 }
 
-pub(crate) fn run(id: &str, runtime: &Runtime, threads: usize, supersteps: usize) {
+pub(crate) fn run(id: &str, runtime: &Runtime, (threads, supersteps): (usize, usize), store: Store) {
     let graph = chain(threads, supersteps);
     let idle = measure::peak_rss_mb();
-    let (times, (memory, ends)) = measure::each(Memory::new, |memory| runtime.block_on(all(&graph, memory, threads)));
+    let unit = |opened: &Opened| runtime.block_on(all(&graph, &opened.store, threads));
+    let (times, (opened, ends)) = measure::each(|| store.open(), unit);
     let is_in_order = |end: &View<Log>| end.log.iter().copied().eq(0..supersteps as u64);
     let result = json!({
         "threads": ends.len(), "sum": ends.iter().map(|end| end.counter).sum::<u64>(),
         "logs_ok": ends.iter().all(is_in_order),
     });
-    let params = json!({ "threads": threads, "supersteps": supersteps, "store": "mem" });
-    let (bytes, extra) = (Some(super::bytes(runtime, &memory)), json!({ "idle_rss_mb": idle }));
+    let params = json!({ "threads": threads, "supersteps": supersteps, "store": store.name() });
+    let (bytes, extra) = (Some(opened.bytes(runtime)), json!({ "idle_rss_mb": idle }));
     Report { bytes, extra, ..Report::new(params, result) }.print(id, runtime, &times);
 }

@@ -4,11 +4,13 @@ use std::cell::Cell;
 
 use serde_json::json;
 use superstep::core::id::CheckpointId;
+use superstep::core::port::SharedCheckpointer;
 use superstep::prelude::*;
 use superstep::{Compiled, HistoryQuery, Run, Snapshot};
 
-use crate::measure::{self, Bounds, Report};
+use crate::measure::{self, Bounds, Report, Times};
 use crate::runtime::Runtime;
+use crate::store::Store;
 
 #[derive(State, Clone, Serialize, Deserialize)]
 struct Count {
@@ -24,10 +26,10 @@ async fn step(_count: View<Count>) -> CountUpdate {
     Count::update().counter(1)
 }
 
-fn counter(memory: &Memory) -> Compiled<Count> {
+fn counter(store: &SharedCheckpointer) -> Compiled<Count> {
     let mut graph = Graph::<Count>::new("counter");
     let step = graph.node("step", step);
-    graph.edge(START, step).checkpointer(memory.clone()).recursion_limit(u32::MAX);
+    graph.edge(START, step).checkpointer(store.clone()).recursion_limit(u32::MAX);
     let decide = move |count: &Count| if count.counter >= count.limit { Go::end() } else { Go::to(step) };
     graph.route(step, decide, [step.into(), END]);
     graph.compile().expect("one node in a loop compiles")
@@ -41,15 +43,16 @@ fn latest(runtime: &Runtime, graph: &Compiled<Count>) -> i64 {
     runtime.block_on(graph.threads().state(THREAD)).expect("the thread was filled").state.counter
 }
 
-pub(crate) fn run(id: &str, runtime: &Runtime, supersteps: i64) {
+pub(crate) fn run(id: &str, runtime: &Runtime, supersteps: i64, store: Store) {
     let open = || {
-        let memory = Memory::new();
-        (counter(&memory), memory)
+        let opened = store.open();
+        (counter(&opened.store), opened)
     };
-    let (times, ((_, memory), _)) = measure::each(open, |(graph, _)| runtime.finish(count_to(graph, supersteps)));
-    let result = json!({ "counter": latest(runtime, &counter(&memory)) });
-    let params = json!({ "supersteps": supersteps, "store": "mem" });
-    Report { bytes: Some(super::bytes(runtime, &memory)), ..Report::new(params, result) }.print(id, runtime, &times);
+    let (times, ((graph, opened), _)) = measure::each(open, |(graph, _)| runtime.finish(count_to(graph, supersteps)));
+    drop(graph);
+    let result = json!({ "counter": latest(runtime, &counter(&opened.again())) });
+    let params = json!({ "supersteps": supersteps, "store": store.name() });
+    Report { bytes: Some(opened.bytes(runtime)), ..Report::new(params, result) }.print(id, runtime, &times);
 }
 
 /// The lines that a word of W11 asks for.
@@ -63,27 +66,25 @@ pub(crate) fn parts(word: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-pub(crate) fn resume(runtime: &Runtime, checkpoints: i64, parts: &[&str]) {
-    let memory = Memory::new();
-    runtime.finish(count_to(&counter(&memory), checkpoints - 1));
-    let graph = counter(&memory);
+pub(crate) fn resume(runtime: &Runtime, checkpoints: i64, parts: &[&str], store: Store) {
+    let opened = store.open();
+    runtime.finish(count_to(&counter(&opened.store), checkpoints - 1));
+    let graph = counter(&opened.again());
     for part in parts {
-        let id = format!("w11_{part}_{checkpoints}_mem");
-        match *part {
-            "latest" => resume_latest(&id, runtime, &graph, checkpoints),
-            "history" => resume_history(&id, runtime, &graph, checkpoints),
-            _ => resume_fork(&id, runtime, &graph, checkpoints),
-        }
+        let id = format!("w11_{part}_{checkpoints}_{}", store.name());
+        let (times, report) = match *part {
+            "latest" => resume_latest(runtime, &graph),
+            "history" => resume_history(runtime, &graph, checkpoints),
+            _ => resume_fork(runtime, &graph, checkpoints),
+        };
+        let params = json!({ "checkpoints": checkpoints, "store": store.name(), "page": PAGE });
+        Report { params, ..report }.print(&id, runtime, &times);
     }
 }
 
-fn params(checkpoints: i64) -> serde_json::Value {
-    json!({ "checkpoints": checkpoints, "store": "mem", "page": PAGE })
-}
-
-fn resume_latest(id: &str, runtime: &Runtime, graph: &Compiled<Count>, checkpoints: i64) {
+fn resume_latest(runtime: &Runtime, graph: &Compiled<Count>) -> (Times, Report) {
     let (times, counter) = measure::batch(|| latest(runtime, graph));
-    Report::new(params(checkpoints), json!({ "counter": counter })).print(id, runtime, &times);
+    (times, Report::new(json!({}), json!({ "counter": counter })))
 }
 
 async fn history(graph: &Compiled<Count>) -> superstep::Result<Vec<(i64, CheckpointId)>> {
@@ -97,16 +98,16 @@ async fn history(graph: &Compiled<Count>) -> superstep::Result<Vec<(i64, Checkpo
     }
 }
 
-fn resume_history(id: &str, runtime: &Runtime, graph: &Compiled<Count>, checkpoints: i64) {
+fn resume_history(runtime: &Runtime, graph: &Compiled<Count>, checkpoints: i64) -> (Times, Report) {
     let (times, seen) = measure::batch(|| runtime.block_on(history(graph)).expect("the thread was filled"));
     let counters = seen.iter().map(|(counter, _)| *counter).filter(|counter| *counter != 0);
     let is_enough = i64::try_from(seen.len()).is_ok_and(|seen| seen >= checkpoints);
     let result = json!({ "enough": is_enough, "descending": counters.eq((1..checkpoints).rev()) });
     let extra = json!({ "snapshots": seen.len() });
-    Report { extra, ..Report::new(params(checkpoints), result) }.print(id, runtime, &times);
+    (times, Report { extra, ..Report::new(json!({}), result) })
 }
 
-fn resume_fork(id: &str, runtime: &Runtime, graph: &Compiled<Count>, checkpoints: i64) {
+fn resume_fork(runtime: &Runtime, graph: &Compiled<Count>, checkpoints: i64) -> (Times, Report) {
     let middle = checkpoints / 2;
     let seen = runtime.block_on(history(graph)).expect("the thread was filled");
     let (_, at) = *seen.iter().find(|(counter, _)| *counter == middle).expect("a counter passes its middle");
@@ -126,5 +127,5 @@ fn resume_fork(id: &str, runtime: &Runtime, graph: &Compiled<Count>, checkpoints
     };
     let unit = |thread: &String| runtime.block_on(fork(thread)).expect("a fork runs to its end").state.counter;
     let (times, counter) = measure::prepared(Bounds { iterations: 500, ..Bounds::default() }, copy, unit);
-    Report::new(params(checkpoints), json!({ "counter": counter })).print(id, runtime, &times);
+    (times, Report::new(json!({}), json!({ "counter": counter })))
 }

@@ -3,10 +3,10 @@
 //! Shared by the doors to databases and knows no SQL: `plan` turns a commit into rows, `gather` says which rows are
 //! still missing until a checkpoint is whole, `row` and `head` say what is in them, `sum` notices damage.
 //!
-//! Each graph of a thread has a line of checkpoints, numbered in the order they were saved. A checkpoint names for each
-//! field the end of a chain of changes. A chain begins with a whole value, at the checkpoint whose number it bears; a
-//! whole value that is short stands in the row of that checkpoint, everything else in rows of its own. A fork goes on
-//! with the chains of its parent by a link, so that branches share what came before.
+//! Each graph of a thread has a line of checkpoints, numbered in the order they were saved. A checkpoint says for each
+//! field where its value is: whole and short in the row of a checkpoint, or in a part, a row of its own, which is a whole
+//! value or a change on top of another. A fork goes on from the values of its parent as they are: branches share what
+//! came before.
 
 mod bytes;
 mod gather;
@@ -16,10 +16,11 @@ mod prune;
 mod row;
 mod sum;
 
-pub(crate) use gather::{Gather, Given, Need};
+pub(crate) use gather::{Gather, Need};
+pub(crate) use head::End;
 pub(crate) use plan::{Base, Draft, Line, check_place, is_made_by};
-pub(crate) use prune::{Candidate, Links, Pruning, has_open_question, prune};
-pub(crate) use row::{Link, OriginRow, PartRow, PendingRow, Row, damaged};
+pub(crate) use prune::{Candidate, Holdings, Pruning, has_open_question, prune};
+pub(crate) use row::{OriginRow, PartRow, PendingRow, RemnantRow, Row, damaged, read_change};
 
 use superstep_core::error::{Code, Error};
 use superstep_core::id::{CheckpointId, RunId, ThreadId};

@@ -38,6 +38,7 @@ mod update;
 mod view;
 mod ways;
 
+pub use begin::Warm;
 pub use event::Event;
 pub use exit::Draft;
 pub use limits::{Breakpoints, OnLimit};

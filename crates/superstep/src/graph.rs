@@ -23,6 +23,7 @@ use crate::node::{NodeWith, Policies, Timeout};
 use crate::program::{NodeEntry, Persistence, Program, Settings};
 use crate::retry::Retry;
 use crate::store::SharedStore;
+use crate::warm::WarmStates;
 
 mod route;
 
@@ -380,7 +381,7 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
         settings.before = breakpoints(&topology, &self.before);
         settings.after = breakpoints(&topology, &self.after);
         let hides_fields = topology.output.len() != topology.schema.fields().len();
-        Ok(Compiled::new(Program { topology, nodes, settings, hides_fields }))
+        Ok(Compiled::new(Program { topology, nodes, settings, hides_fields, warm: WarmStates::default() }))
     }
 
     /// What nodes ask for and cannot have.

@@ -12,7 +12,7 @@ use superstep_core::checkpoint::{Entry, Namespace};
 use superstep_core::command::Output;
 use superstep_core::error::{Code, Error, Problem, Result};
 use superstep_core::id::{CheckpointId, InterruptId, RunId, ThreadId};
-use superstep_core::machine::{self, Config, Machine, Resume, World};
+use superstep_core::machine::{self, Config, Machine, Resume, Warm, World};
 use superstep_core::port::{At, Clock, Commit, HistoryQuery, Lease, Loaded, SharedCheckpointer, ThreadStatus};
 use superstep_core::suggest::did_you_mean;
 
@@ -86,13 +86,16 @@ pub(crate) async fn start(mut call: Box<Call>) -> Result<RawOutcome> {
     }
     // Apart, so that a run carries no room for its start while it goes on.
     let mut run = Box::pin(begin_run(call)).await?;
-    let Begun { machine, shared, .. } = &mut *run;
+    let Begun { machine, shared, store, .. } = &mut *run;
     let ended = drive_limited(machine, shared).await;
     if let Err(error) = &ended {
         Box::pin(note_stop(shared, machine, error)).await;
     }
     match (ended, shared.flush().await) {
-        (Ok(outcome), Ok(())) => conclude(shared, outcome),
+        (Ok(outcome), Ok(())) => {
+            keep_warm(shared, machine, store.as_ref());
+            conclude(shared, outcome)
+        }
         (Err(error), Ok(())) => Err(error),
         // Whatever ended the run, what it thought saved is not.
         (Err(error), Err(_)) | (Ok(_), Err(error)) => Err(shared.not_saved(machine, error)),
@@ -103,7 +106,16 @@ pub(crate) async fn start(mut call: Box<Call>) -> Result<RawOutcome> {
 struct Begun {
     machine: Machine,
     shared: Arc<Shared>,
+    /// The store as the caller gave it.
+    store: Option<SharedCheckpointer>,
     _place: Option<Arc<Place>>,
+}
+
+/// Keeps the state for the next run on the thread.
+fn keep_warm(shared: &Shared, machine: &Machine, store: Option<&SharedCheckpointer>) {
+    if let (Some(thread), Some(store), Some(warm)) = (&shared.thread, store, machine.warm()) {
+        shared.program.warm.keep(thread, store, warm);
+    }
 }
 
 async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
@@ -118,7 +130,10 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
         }
         _ => None,
     };
-    let (loaded, forked) = load(&call, thread.as_ref(), place.as_ref().map(|place| &place.turn)).await?;
+    let warm = thread.as_ref().zip(call.checkpointer.as_ref());
+    let warm = warm.and_then(|(thread, store)| call.program.warm.take(thread, store));
+    let turn = place.as_ref().map(|place| &place.turn);
+    let (loaded, forked) = load(&call, thread.as_ref(), turn, warm.as_ref()).await?;
     if let Some(place) = &place {
         place.turn.started_at(loaded.as_ref().map(|loaded| loaded.checkpoint.id));
     }
@@ -147,14 +162,14 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
         notes: Arc::default(),
         outer: None,
     });
-    let mut machine = Machine::new(call.program.topology.clone(), config(&call, &shared), loaded)
+    let mut machine = Machine::with(call.program.topology.clone(), config(&call, &shared), loaded, warm)
         .map_err(|error| error.on_thread(shared.thread.as_ref()))?;
     let answers = answered_ids(&call.input).filter(|_| !forked);
     if let Err(error) = begin(&mut machine, call.input, call.command, forked) {
         let error = told_why(&shared, &machine, answers, error).await;
         return Err(error.on_thread(shared.thread.as_ref()));
     }
-    Ok(Box::new(Begun { machine, shared, _place: place }))
+    Ok(Box::new(Begun { machine, shared, store: call.checkpointer, _place: place }))
 }
 
 /// What stands between the run and its store.
@@ -279,7 +294,12 @@ fn thread_of(call: &Call, world: &dyn World) -> Result<Option<ThreadId>> {
 }
 
 /// What the run starts from, and whether that is a new line of history.
-async fn load(call: &Call, thread: Option<&ThreadId>, turn: Option<&Turn>) -> Result<(Option<Loaded>, bool)> {
+async fn load(
+    call: &Call,
+    thread: Option<&ThreadId>,
+    turn: Option<&Turn>,
+    warm: Option<&Warm>,
+) -> Result<(Option<Loaded>, bool)> {
     let (Some(thread), Some(saver)) = (thread, &call.checkpointer) else { return Ok((None, false)) };
     let root = Namespace::root();
     if call.at.is_some() && turn.is_some_and(|turn| turn.base.is_some()) {
@@ -294,7 +314,7 @@ async fn load(call: &Call, thread: Option<&ThreadId>, turn: Option<&Turn>) -> Re
         Some(Some(base)) => Some(base),
         None => call.at,
     };
-    let newest = saver.load(thread, &root, At::Latest).await?;
+    let newest = saver.load(thread, &root, warm.map_or(At::Latest, |warm| At::Newer(warm.checkpoint()))).await?;
     let Some(at) = at else { return Ok((newest, false)) };
     if newest.as_ref().is_some_and(|newest| newest.checkpoint.id == at) {
         return Ok((newest, false));

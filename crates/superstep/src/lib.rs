@@ -35,6 +35,7 @@ mod subgraph;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod threads;
+mod warm;
 
 pub use cache::{Cache, CachePolicy};
 pub use call::{Outcome, Run, Status};

@@ -14,6 +14,7 @@ use crate::handler::Action;
 use crate::node::Timeout;
 use crate::retry::Retry;
 use crate::store::SharedStore;
+use crate::warm::WarmStates;
 
 /// A compiled graph with its nodes' actions, by number.
 pub(crate) struct Program {
@@ -22,6 +23,8 @@ pub(crate) struct Program {
     pub(crate) settings: Settings,
     /// The schema's fields that a caller sees of a result; `None` for all.
     pub(crate) hides_fields: bool,
+    /// The states of threads that ran last.
+    pub(crate) warm: WarmStates,
 }
 
 /// A node as the executor sees it.

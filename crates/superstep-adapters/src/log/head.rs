@@ -1,36 +1,54 @@
-//! Where the chains of a checkpoint's fields end.
+//! Where the values of a checkpoint's fields are.
 //!
-//! A row has the ends of the chains it added to, and leads on to the row it builds on for the others; as often as there
-//! are fields a row has all of them, so that a superstep pays for what it changed and a reader looks at few rows.
+//! A row has those of the fields it changed, and leads on to the row it builds on for the others; as often as there are
+//! fields a row has all of them, so that a superstep pays for what it changed and a reader looks at few rows.
 
 use super::bytes::{Bytes, put};
 
 /// With so few fields every row has all of them.
 const FEW: usize = 8;
-/// The most rows a reader looks at for the ends of all chains.
+/// The most rows a reader looks at for the values of all fields.
 const LONGEST_WAY: u64 = 256;
 
-const INLINE: u64 = 1;
-const SHARED: u64 = 2;
+/// What a change builds on, and where a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum End {
+    /// A whole value that stands in the row of the checkpoint with this number.
+    Row(u64),
+    /// The part with this number, on top of what that one builds on.
+    Part(u64),
+}
 
-/// The end of a chain of changes.
+impl End {
+    /// The form in a column: parts are above zero, rows below, and nothing to build on is zero.
+    pub(crate) fn to_number(end: Option<Self>) -> i64 {
+        match end {
+            None => 0,
+            Some(Self::Part(number)) => number.cast_signed(),
+            Some(Self::Row(number)) => -number.cast_signed(),
+        }
+    }
+
+    pub(crate) fn from_number(number: i64) -> Option<Self> {
+        match number {
+            0 => None,
+            1.. => Some(Self::Part(number.unsigned_abs())),
+            _ => Some(Self::Row(number.unsigned_abs())),
+        }
+    }
+}
+
+/// A value: where it ends, and what it costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The number of the checkpoint where the chain began.
-    pub(crate) chain: u64,
-    /// The number of its last change; 0 is where it begins.
-    pub(crate) last: u64,
-    /// The whole value it begins with stands in the row of its checkpoint, unless that one was pruned.
-    pub(crate) is_inline: bool,
-    /// Another branch may have gone on with it: a change needs a chain of its own, with a link.
-    pub(crate) is_shared: bool,
+    pub(crate) end: End,
     /// What it costs to read.
     pub(crate) weight: u64,
-    /// How long the value is about, as a whole.
+    /// How long it is about, as a whole.
     pub(crate) full: u64,
 }
 
-/// The ends of chains in one row.
+/// The values that one row knows.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Heads {
     /// The row that has the others; `None` when this one has all.
@@ -48,22 +66,21 @@ impl Heads {
 
     /// The form in the row with this number.
     pub(super) fn to_bytes(&self, number: u64) -> Vec<u8> {
-        let mut out = Vec::with_capacity(4 + self.entries.len() * 8);
+        let mut out = Vec::with_capacity(4 + self.entries.len() * 6);
         put(&mut out, self.way);
         if let Some(base) = self.base {
             put(&mut out, number - base);
         }
-        for (field, head) in &self.entries {
+        for (field, Head { end, weight, full }) in &self.entries {
             put(&mut out, u64::from(*field));
-            put(&mut out, number - head.chain);
-            put(
-                &mut out,
-                head.last << 2 | if head.is_inline { INLINE } else { 0 } | if head.is_shared { SHARED } else { 0 },
-            );
-            put(&mut out, head.full);
-            if head.last > 0 {
-                put(&mut out, head.weight);
+            match end {
+                End::Row(row) => put(&mut out, (number - row) << 1),
+                End::Part(part) => {
+                    put(&mut out, part << 1 | 1);
+                    put(&mut out, *weight);
+                }
             }
+            put(&mut out, *full);
         }
         out
     }
@@ -77,16 +94,18 @@ impl Heads {
             // A row that leads to itself would be followed for ever.
             _ => Some(number.checked_sub(bytes.number().filter(|back| *back > 0)?)?),
         };
-        let mut entries = Vec::new();
+        let mut entries = Vec::with_capacity(4);
         while !bytes.is_empty() {
             let field = u32::try_from(bytes.number()?).ok()?;
-            let chain = number.checked_sub(bytes.number()?)?;
-            let flags = bytes.number()?;
-            let full = bytes.number()?;
-            let last = flags >> 2;
-            let weight = if last > 0 { bytes.number()? } else { full };
-            let (is_inline, is_shared) = (flags & INLINE != 0, flags & SHARED != 0);
-            entries.push((field, Head { chain, last, is_inline, is_shared, weight, full }));
+            let place = bytes.number()?;
+            let head = if place & 1 == 1 {
+                let weight = bytes.number()?;
+                Head { end: End::Part(place >> 1), weight, full: bytes.number()? }
+            } else {
+                let full = bytes.number()?;
+                Head { end: End::Row(number.checked_sub(place >> 1)?), weight: full, full }
+            };
+            entries.push((field, head));
         }
         Some(Self { base, way, entries })
     }
@@ -97,15 +116,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ends_of_chains_come_back() {
-        let head = Head { chain: 7, last: 0, is_inline: true, is_shared: false, weight: 5, full: 5 };
-        let shared = Head { chain: 300, last: 41, is_inline: false, is_shared: true, weight: 70_000, full: 9 };
+    fn where_values_are_comes_back() {
+        let inline = Head { end: End::Row(7), weight: 5, full: 5 };
+        let part = Head { end: End::Part(41_000), weight: 70_000, full: 9 };
         for (base, way) in [(None, 0), (Some(299), 3)] {
-            let heads = Heads { base, way, entries: vec![(0, head), (200, shared)] };
-            assert_eq!(Heads::from_bytes(&heads.to_bytes(300), 300), Some(heads.clone()));
-            assert_eq!(Heads::from_bytes(&heads.to_bytes(300), 200), None, "read as another row it is no row");
+            let heads = Heads { base, way, entries: vec![(0, inline), (200, part)] };
             let bytes = heads.to_bytes(300);
+            assert_eq!(Heads::from_bytes(&bytes, 300), Some(heads));
+            assert_eq!(Heads::from_bytes(&bytes, 200), None, "read as another row it is no row");
             assert_eq!(Heads::from_bytes(&bytes[..bytes.len() - 1], 300), None);
+        }
+    }
+
+    #[test]
+    fn ends_are_numbers_in_a_column() {
+        for (end, number) in [(None, 0), (Some(End::Part(7)), 7), (Some(End::Row(7)), -7)] {
+            assert_eq!((End::to_number(end), End::from_number(number)), (number, end));
         }
     }
 

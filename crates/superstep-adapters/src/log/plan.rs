@@ -1,7 +1,7 @@
 //! Turns a commit into rows, with what is known of the line it goes on with.
 //!
-//! Decides where a chain gets one more change and where a whole value: when reading the chain would cost more than twice
-//! the value. So what is stored stays within a small multiple of what changed, and loading within twice the state.
+//! Decides where a value gets one more change and where it is written whole: when reading its changes would cost more
+//! than twice the value. So what is stored stays within a small multiple of what changed, and loading within twice the state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use superstep_core::error::{Error, Result};
 use superstep_core::id::CheckpointId;
 use superstep_core::port::{Commit, StateRef};
 
-use super::head::{Head, Heads};
-use super::row::{Link, OriginRow, PartRow, Row, datum_to_json, put_value, to_json};
+use super::head::{End, Head, Heads};
+use super::row::{OriginRow, PartRow, Row, change_text, datum_to_json, put_value, to_json};
 
 /// Whole values up to this length stand in the row of their checkpoint.
 const SHORT: usize = 256;
 /// What a row costs to read beside its bytes.
 const ROW: u64 = 32;
-/// Chains that cost less than this to read are never replaced by a whole value.
+/// Changes that cost less than this to read are never replaced by a whole value.
 const SLACK: u64 = 1_024;
 /// Names that are looked through faster than looked up.
 const FEW: usize = 8;
@@ -30,6 +30,8 @@ const FEW: usize = 8;
 pub(crate) struct Line {
     /// The number of the newest checkpoint; 0 when there is none.
     pub(crate) newest: u64,
+    /// The number of the newest part; 0 when there is none.
+    parts: u64,
     /// The fields by number, as they were first seen.
     names: Vec<Arc<str>>,
     /// The numbers of names, once there are more than a few.
@@ -45,20 +47,10 @@ pub(crate) struct Base {
     pub(crate) id: Option<CheckpointId>,
     pub(crate) number: u64,
     pub(crate) heads: Vec<Option<Head>>,
-    /// How many rows away the last one with all chains is.
+    /// How many rows away the last one with all values is.
     pub(crate) way: u64,
     /// What its run has in common, and the checkpoint that brought it.
     pub(crate) origin: Option<(u64, Origin)>,
-}
-
-impl Base {
-    /// The same for a checkpoint that is not the newest: others may have gone on with its chains.
-    pub(crate) fn shared(mut self) -> Self {
-        self.heads.iter_mut().flatten().for_each(|head| head.is_shared = true);
-        // A fork has all chains itself, so that it says of each whether it is shared.
-        self.way = u64::MAX;
-        self
-    }
 }
 
 /// The rows of one checkpoint.
@@ -72,9 +64,9 @@ pub(crate) struct Draft {
 }
 
 impl Line {
-    /// A line with these fields.
-    pub(crate) fn new(newest: u64, names: Vec<Arc<str>>, base: Base) -> Self {
-        let mut line = Self { newest, names, numbers: BTreeMap::new(), base };
+    /// A line with its newest checkpoint, its newest part and its fields.
+    pub(crate) fn new((newest, parts): (u64, u64), names: Vec<Arc<str>>, base: Base) -> Self {
+        let mut line = Self { newest, parts, names, numbers: BTreeMap::new(), base };
         line.index();
         line
     }
@@ -83,7 +75,8 @@ impl Line {
     pub(crate) fn plan(&mut self, checkpoint: &Checkpoint, commit: &Commit) -> Result<Draft> {
         let number = self.newest + 1;
         let known = self.names.len();
-        let mut writing = Writing { number, values: Vec::new(), parts: Vec::new(), state: commit.state.as_ref() };
+        let state = commit.state.as_ref();
+        let mut writing = Writing { number, newest: self.parts, values: Vec::new(), parts: Vec::new(), state };
         let mut made = Vec::with_capacity(commit.changes.len());
         for change in commit.changes.iter().filter(|change| !change.change.is_unchanged()) {
             let field = self.number(&change.field);
@@ -93,7 +86,8 @@ impl Line {
             let head = self.base.heads.get(field as usize).copied().flatten();
             made.push((field, writing.change(field, change, head)?));
         }
-        let Writing { values, parts, .. } = writing;
+        let Writing { values, parts, newest, .. } = writing;
+        self.parts = newest;
         let heads = self.heads(made);
         let origin = self.origin(number, checkpoint)?;
         let row = Row {
@@ -109,7 +103,7 @@ impl Line {
         Ok(Draft { row, origin, parts, names })
     }
 
-    /// The ends of all chains in `base` after these were made, and the form of them in the row.
+    /// The values of `base` after these were made, and the form of them in the row.
     fn heads(&mut self, mut made: Vec<(u32, Head)>) -> Heads {
         self.base.heads.resize(self.names.len(), None);
         for (field, head) in &made {
@@ -163,13 +157,15 @@ impl Line {
 /// The values of one checkpoint while they are being written.
 struct Writing<'a> {
     number: u64,
+    /// The number of the newest part.
+    newest: u64,
     values: Vec<u8>,
     parts: Vec<PartRow>,
     state: Option<&'a StateRef>,
 }
 
 impl Writing<'_> {
-    /// One change on top of a chain, or a whole value where that is cheaper or there is nothing to build on.
+    /// One change on top of a value, or a whole value where that is cheaper or there is nothing to build on.
     fn change(&mut self, field: u32, change: &FieldChange, head: Option<Head>) -> Result<Head> {
         let FieldChange { field: name, change, part } = change;
         if *change == Change::Set {
@@ -184,40 +180,31 @@ impl Writing<'_> {
         let body = datum_to_json(part, name)?;
         let length = body.len() as u64;
         let full = if matches!(change, Change::Appended { .. }) { head.full + length } else { head.full };
-        let link = Link::Change(change.clone());
-        let weight = head.weight + length + ROW + link.text()?.len() as u64;
+        let weight = head.weight + length + ROW + change_text(change)?.len() as u64;
         if weight > 2 * full + SLACK
             && let Some(copy) = copy()
         {
             return self.whole(field, name, &copy);
         }
-        let head = self.room(field, head);
-        let last = head.last + 1;
-        self.parts.push(PartRow { field, chain: head.chain, number: last, link, body });
-        Ok(Head { last, weight, full, ..head })
-    }
-
-    /// The chain to go on with: a new one that leads to the old where that is shared.
-    fn room(&mut self, field: u32, head: Head) -> Head {
-        if !head.is_shared {
-            return head;
-        }
-        let Head { chain, last, is_inline, .. } = head;
-        let link = Link::To { chain, last, is_inline };
-        self.parts.push(PartRow { field, chain: self.number, number: 0, link, body: Vec::new() });
-        Head { chain: self.number, last: 0, is_inline: false, is_shared: false, ..head }
+        let end = self.part(field, Some(head.end), change.clone(), body);
+        Ok(Head { end, weight, full })
     }
 
     fn whole(&mut self, field: u32, name: &str, value: &Datum) -> Result<Head> {
         let body = datum_to_json(value, name)?;
-        let (full, is_inline) = (body.len() as u64, body.len() <= SHORT);
-        if is_inline {
+        let full = body.len() as u64;
+        if body.len() <= SHORT {
             put_value(&mut self.values, field, &body);
-        } else {
-            let link = Link::Change(Change::Set);
-            self.parts.push(PartRow { field, chain: self.number, number: 0, link, body });
+            return Ok(Head { end: End::Row(self.number), weight: full, full });
         }
-        Ok(Head { chain: self.number, last: 0, is_inline, is_shared: false, weight: full, full })
+        let end = self.part(field, None, Change::Set, body);
+        Ok(Head { end, weight: full, full })
+    }
+
+    fn part(&mut self, field: u32, before: Option<End>, change: Change, body: Vec<u8>) -> End {
+        self.newest += 1;
+        self.parts.push(PartRow { number: self.newest, field, before, change, body });
+        End::Part(self.newest)
     }
 }
 

@@ -7,7 +7,7 @@ use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{CheckpointId, TaskId};
 
 use super::bytes::{Bytes, put};
-use super::head::Heads;
+use super::head::{End, Heads};
 use super::sum::Sum;
 
 /// The deepest nesting that can be read back.
@@ -72,69 +72,65 @@ impl OriginRow {
     }
 }
 
-/// One change of one field.
+/// One change of one field, or a whole value that is long.
 #[derive(Debug, Clone)]
 pub(crate) struct PartRow {
-    pub(crate) field: u32,
-    pub(crate) chain: u64,
-    /// Its place in the chain.
+    /// Its place among the parts of the line; the first is 1.
     pub(crate) number: u64,
-    pub(crate) link: Link,
+    pub(crate) field: u32,
+    /// What it builds on; a whole value builds on nothing.
+    pub(crate) before: Option<End>,
+    pub(crate) change: Change,
     /// The piece of the value, as JSON.
     pub(crate) body: Vec<u8>,
 }
 
-/// What a link of a chain is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Link {
-    /// A change.
-    Change(Change),
-    /// What another chain is up to one of its changes.
-    To {
-        /// The other chain.
-        chain: u64,
-        /// The last of its changes that counts.
-        last: u64,
-        /// As in [`super::head::Head`].
-        is_inline: bool,
-    },
-}
-
-impl Link {
-    /// Short forms of the two most frequent changes; the others as JSON.
-    pub(crate) fn text(&self) -> Result<String> {
-        Ok(match self {
-            Self::Change(Change::Set) => String::new(),
-            Self::Change(Change::Appended { from }) => format!("+{from}"),
-            Self::Change(change) => String::from_utf8_lossy(&to_json(change)?).into_owned(),
-            Self::To { chain, last, is_inline } => format!("@{chain}.{last}{}", if *is_inline { "i" } else { "" }),
-        })
-    }
-
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        Some(match text.as_bytes().first() {
-            None => Self::Change(Change::Set),
-            Some(b'+') => Self::Change(Change::Appended { from: text[1..].parse().ok()? }),
-            Some(b'@') => {
-                let (chain, last) = text[1..].split_once('.')?;
-                let is_inline = last.ends_with('i');
-                let last = last.trim_end_matches('i').parse().ok()?;
-                Self::To { chain: chain.parse().ok()?, last, is_inline }
-            }
-            Some(_) => Self::Change(serde_json::from_str(text).ok()?),
-        })
-    }
-}
-
 impl PartRow {
-    pub(crate) fn sum(&self, link: &str) -> u32 {
+    /// The change as text: short forms of the two most frequent, the others as JSON.
+    pub(crate) fn change_text(&self) -> Result<String> {
+        change_text(&self.change)
+    }
+
+    pub(crate) fn sum(&self, change: &str) -> u32 {
+        let before = End::to_number(self.before);
         Sum::new()
-            .number(u64::from(self.field))
-            .number(self.chain)
             .number(self.number)
-            .bytes(link.as_bytes())
+            .number(u64::from(self.field))
+            .number(before.cast_unsigned())
+            .bytes(change.as_bytes())
             .bytes(&self.body)
             .end()
+    }
+}
+
+pub(super) fn change_text(change: &Change) -> Result<String> {
+    Ok(match change {
+        Change::Set => String::new(),
+        Change::Appended { from } => format!("+{from}"),
+        change => String::from_utf8_lossy(&to_json(change)?).into_owned(),
+    })
+}
+
+/// Reads a change; `None` when it is none.
+pub(crate) fn read_change(text: &str) -> Option<Change> {
+    Some(match text.as_bytes().first() {
+        None => Change::Set,
+        Some(b'+') => Change::Appended { from: text[1..].parse().ok()? },
+        Some(_) => serde_json::from_str(text).ok()?,
+    })
+}
+
+/// Short values of a checkpoint that was pruned, which others still have.
+#[derive(Debug, Clone)]
+pub(crate) struct RemnantRow {
+    /// The number of that checkpoint.
+    pub(crate) number: u64,
+    pub(crate) values: Vec<u8>,
+}
+
+impl RemnantRow {
+    pub(crate) fn sum(&self) -> u32 {
+        Sum::new().number(self.number).bytes(&self.values).end()
     }
 }
 
@@ -244,20 +240,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_of_every_kind_come_back() {
-        let merged = Change::Merged { set: vec!["@1.2".to_owned()], removed: vec![] };
-        let rows = [
-            Link::Change(Change::Set),
-            Link::Change(Change::Appended { from: 12 }),
-            Link::Change(merged),
-            Link::To { chain: 3, last: 4, is_inline: true },
-            Link::To { chain: 3, last: 4, is_inline: false },
-        ];
-        for link in rows {
-            assert_eq!(Link::parse(&link.text().unwrap()), Some(link));
+    fn changes_of_every_kind_come_back() {
+        let merged = Change::Merged { set: vec!["+1".to_owned()], removed: vec![] };
+        for change in [Change::Set, Change::Appended { from: 12 }, merged] {
+            assert_eq!(read_change(&change_text(&change).unwrap()), Some(change));
         }
-        for text in ["+", "+x", "@3", "@.1", "nonsense"] {
-            assert_eq!(Link::parse(text), None, "{text}");
+        for text in ["+", "+x", "@3", "nonsense"] {
+            assert_eq!(read_change(text), None, "{text}");
         }
     }
 

@@ -30,7 +30,8 @@ struct Thread {
     row: i64,
     fence: u64,
     is_held: bool,
-    lines: Mutex<BTreeMap<Namespace, Entry>>,
+    /// Few: a graph and those inside it.
+    lines: Mutex<Vec<(Namespace, Entry)>>,
 }
 
 /// A line and its row.
@@ -51,7 +52,7 @@ impl Entry {
     fn outline(&self) -> Self {
         let Base { id, number, .. } = self.line.base;
         let base = Base { id, number, ..Base::default() };
-        Self::new(self.row, Line::new(self.line.newest, Vec::new(), base))
+        Self::new(self.row, Line::new((self.line.newest, 0), Vec::new(), base))
     }
 }
 
@@ -138,7 +139,8 @@ impl Sqlite {
         for ((namespace, entry), row) in namespaces.into_iter().zip(entries).zip(rows) {
             // One that only had tasks was never taken out.
             if entry.is_planned {
-                known.insert(namespace, Entry { row: Some(row), ..entry });
+                known.retain(|(other, _)| *other != namespace);
+                known.push((namespace, Entry { row: Some(row), ..entry }));
             }
         }
         Ok(())
@@ -211,7 +213,12 @@ impl Drafting<'_> {
         let known = {
             let mut lines = lock(&self.thread.lines);
             // Taken out to be added to: until that is written nobody else can build on what may come to nothing.
-            if is_outline { lines.get(namespace).map(Entry::outline) } else { lines.remove(namespace) }
+            let place = lines.iter().position(|(known, _)| known == namespace);
+            if is_outline {
+                place.map(|place| lines[place].1.outline())
+            } else {
+                place.map(|place| lines.swap_remove(place).1)
+            }
         };
         if let Some(entry) = known {
             return Ok(entry);
@@ -230,11 +237,11 @@ impl Drafting<'_> {
             entry.line.base = Base::default();
             return Ok(());
         };
-        let Some(line) = entry.row else { return Err(Trouble::Refused(log::missing(parent))) };
-        let at = (self.lease.thread.clone(), job.namespace.clone(), At::Id(parent));
-        let found = self.store.ask(move |connection| read::base(connection, line, &at)).await?;
+        let (thread, namespace) = (self.lease.thread.clone(), job.namespace.clone());
+        let found =
+            self.store.ask(move |connection| read::base(connection, &thread, &namespace, At::Id(parent))).await?;
         let base = found.ok_or_else(|| Trouble::Refused(log::missing(parent)))?;
-        self.lines[place].1.line.base = base.shared();
+        self.lines[place].1.line.base = base;
         Ok(())
     }
 

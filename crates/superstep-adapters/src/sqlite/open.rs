@@ -13,6 +13,8 @@ const APPLICATION: i32 = 0x7375_7073;
 /// The version of the tables. A number is never reused.
 const VERSION: i32 = 1;
 
+/// Rows of a line have the line in the upper half of their key and their number in the lower: what is added to a line goes
+/// to the end of its rows, and pages fill up.
 const TABLES: &str = "
 CREATE TABLE holder (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -35,14 +37,11 @@ CREATE TABLE line (
     UNIQUE (thread, namespace)
 ) STRICT;
 CREATE TABLE origin (
-    line INTEGER NOT NULL,
-    number INTEGER NOT NULL,
-    body BLOB NOT NULL,
-    PRIMARY KEY (line, number)
-) STRICT, WITHOUT ROWID;
+    key INTEGER PRIMARY KEY,
+    body BLOB NOT NULL
+) STRICT;
 CREATE TABLE checkpoint (
-    line INTEGER NOT NULL,
-    number INTEGER NOT NULL,
+    key INTEGER PRIMARY KEY,
     id BLOB NOT NULL,
     parent BLOB,
     step INTEGER NOT NULL,
@@ -52,31 +51,47 @@ CREATE TABLE checkpoint (
     ahead BLOB NOT NULL,
     heads BLOB NOT NULL,
     vals BLOB NOT NULL,
-    sum INTEGER NOT NULL,
-    PRIMARY KEY (line, number)
-) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX checkpoint_by_id ON checkpoint (line, id);
+    sum INTEGER NOT NULL
+) STRICT;
+CREATE INDEX checkpoint_by_id ON checkpoint (id);
 CREATE TABLE part (
-    line INTEGER NOT NULL,
+    key INTEGER PRIMARY KEY,
     field INTEGER NOT NULL,
-    chain INTEGER NOT NULL,
-    number INTEGER NOT NULL,
-    link TEXT NOT NULL,
+    before INTEGER NOT NULL,
+    change TEXT NOT NULL,
     body BLOB NOT NULL,
-    sum INTEGER NOT NULL,
-    PRIMARY KEY (line, field, chain, number)
-) STRICT, WITHOUT ROWID;
+    sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE remnant (
+    key INTEGER PRIMARY KEY,
+    vals BLOB NOT NULL,
+    sum INTEGER NOT NULL
+) STRICT;
 CREATE TABLE pending (
     id INTEGER PRIMARY KEY,
-    line INTEGER NOT NULL,
     checkpoint INTEGER NOT NULL,
     task BLOB NOT NULL,
     slot TEXT NOT NULL,
     body BLOB NOT NULL,
     sum INTEGER NOT NULL,
-    UNIQUE (line, checkpoint, task, slot)
+    UNIQUE (checkpoint, task, slot)
 ) STRICT;
 ";
+
+/// The key of a row in a line.
+pub(super) fn key(line: i64, number: u64) -> i64 {
+    line << 32 | number.cast_signed()
+}
+
+/// The number of a row in its line.
+pub(super) fn number(key: i64) -> u64 {
+    (key & i64::from(u32::MAX)).cast_unsigned()
+}
+
+/// The first and the last key that a row of a line can have.
+pub(super) fn keys(line: i64) -> (i64, i64) {
+    (key(line, 0), key(line, u64::from(u32::MAX)))
+}
 
 /// Where the tables are.
 #[derive(Debug, Clone)]

@@ -6,10 +6,10 @@ use rusqlite::{Connection, params};
 use superstep_core::id::ThreadId;
 use superstep_core::port::{PruneReport, Retention};
 
+use super::open::{key, keys, number};
 use super::read;
 use super::trouble::Answer;
-use super::write::insert_part;
-use crate::log::{Candidate, Link, Links, Pruning, has_open_question, prune as decide};
+use crate::log::{Candidate, End, Holdings, Pruning, RemnantRow, has_open_question, prune as decide};
 
 /// Removes old checkpoints of every graph of a thread.
 pub(super) fn prune(connection: &Connection, thread: &ThreadId, retention: &Retention) -> Answer<PruneReport> {
@@ -19,15 +19,16 @@ pub(super) fn prune(connection: &Connection, thread: &ThreadId, retention: &Rete
     let lines: Vec<i64> = statement.query_map([thread.as_str()], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let mut report = PruneReport::default();
     for line in lines {
-        let pruning = decide(candidates(connection, line)?, &links(connection, line)?, retention)?;
+        let (holdings, lengths) = holdings(connection, line)?;
+        let pruning = decide(candidates(connection, line)?, holdings, retention)?;
         if pruning.gone.is_empty() {
             continue;
         }
-        let parts = unneeded(connection, line, &pruning)?;
+        let unneeded = lengths.iter().filter(|(part, _)| !pruning.parts.contains(part));
         report.checkpoints += pruning.gone.len();
-        report.bytes += pruning.bytes + parts.values().sum::<u64>();
+        report.bytes += pruning.bytes + unneeded.clone().map(|(_, length)| length).sum::<u64>();
         if !retention.dry_run {
-            remove(connection, line, &pruning, parts.keys())?;
+            remove(connection, line, &pruning, unneeded.map(|(part, _)| *part))?;
         }
     }
     Ok(report)
@@ -43,65 +44,50 @@ fn candidates(connection: &Connection, line: i64) -> Answer<Vec<Candidate>> {
     Ok(candidates)
 }
 
-fn links(connection: &Connection, line: i64) -> Answer<Links> {
-    let mut statement = connection
-        .prepare_cached("SELECT field, chain, link FROM part WHERE line = ?1 AND number = 0 AND link <> ''")?;
-    let mut rows = statement.query([line])?;
-    let mut links = Links::new();
-    while let Some(row) = rows.next()? {
-        if let Some(link) = Link::parse(&row.get::<_, String>(2)?) {
-            links.insert((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()), link);
-        }
-    }
-    Ok(links)
-}
-
-/// Parts that nobody needs any longer, with their lengths.
-fn unneeded(connection: &Connection, line: i64, pruning: &Pruning) -> Answer<BTreeMap<(u32, u64, u64), u64>> {
+/// What a line has beside its checkpoints, and how long its parts are.
+fn holdings(connection: &Connection, line: i64) -> Answer<(Holdings, BTreeMap<u64, u64>)> {
     let mut statement =
-        connection.prepare_cached("SELECT field, chain, number, length(body) FROM part WHERE line = ?1")?;
-    let mut rows = statement.query([line])?;
-    let mut parts = BTreeMap::new();
+        connection.prepare_cached("SELECT key, field, before, length(body) FROM part WHERE key BETWEEN ?1 AND ?2")?;
+    let mut rows = statement.query(keys(line))?;
+    let (mut parts, mut lengths) = (BTreeMap::new(), BTreeMap::new());
     while let Some(row) = rows.next()? {
-        let number = |place| row.get::<_, i64>(place).map(i64::cast_unsigned);
-        let (field, chain, part, length) = (row.get::<_, u32>(0)?, number(1)?, number(2)?, number(3)?);
-        if pruning.chains.get(&(field, chain)).is_none_or(|last| part > *last) {
-            parts.insert((field, chain, part), length);
-        }
+        let part = number(row.get(0)?);
+        parts.insert(part, (row.get(1)?, End::from_number(row.get(2)?)));
+        lengths.insert(part, row.get::<_, i64>(3)?.cast_unsigned());
     }
-    Ok(parts)
+    let mut statement = connection.prepare_cached("SELECT key, vals FROM remnant WHERE key BETWEEN ?1 AND ?2")?;
+    let (mut rows, mut remnants) = (statement.query(keys(line))?, Vec::new());
+    while let Some(row) = rows.next()? {
+        remnants.push(RemnantRow { number: number(row.get(0)?), values: row.get(1)? });
+    }
+    Ok((Holdings { remnants, parts }, lengths))
 }
 
-fn remove<'a>(
-    connection: &Connection,
-    line: i64,
-    pruning: &Pruning,
-    parts: impl Iterator<Item = &'a (u32, u64, u64)>,
-) -> Answer<()> {
-    let mut part =
-        connection.prepare_cached("DELETE FROM part WHERE line = ?1 AND field = ?2 AND chain = ?3 AND number = ?4")?;
-    for (field, chain, number) in parts {
-        part.execute(params![line, field, chain.cast_signed(), number.cast_signed()])?;
+fn remove(connection: &Connection, line: i64, pruning: &Pruning, parts: impl Iterator<Item = u64>) -> Answer<()> {
+    let mut part = connection.prepare_cached("DELETE FROM part WHERE key = ?1")?;
+    for number in parts {
+        part.execute([key(line, number)])?;
     }
-    for moved in &pruning.moved {
-        insert_part(connection, line, moved)?;
+    connection.prepare_cached("DELETE FROM remnant WHERE key BETWEEN ?1 AND ?2")?.execute(keys(line))?;
+    let mut remnant = connection.prepare_cached("INSERT INTO remnant (key, vals, sum) VALUES (?1, ?2, ?3)")?;
+    for row in &pruning.remnants {
+        remnant.execute(params![key(line, row.number), row.values, row.sum()])?;
     }
-    let mut rewrite =
-        connection.prepare_cached("UPDATE checkpoint SET heads = ?3, sum = ?4 WHERE line = ?1 AND number = ?2")?;
+    let mut rewrite = connection.prepare_cached("UPDATE checkpoint SET heads = ?2, sum = ?3 WHERE key = ?1")?;
     for row in &pruning.rewritten {
-        rewrite.execute(params![line, row.number.cast_signed(), row.heads, row.sum()])?;
+        rewrite.execute(params![key(line, row.number), row.heads, row.sum()])?;
     }
-    let mut checkpoint = connection.prepare_cached("DELETE FROM checkpoint WHERE line = ?1 AND number = ?2")?;
-    let mut pending = connection.prepare_cached("DELETE FROM pending WHERE line = ?1 AND checkpoint = ?2")?;
+    let mut checkpoint = connection.prepare_cached("DELETE FROM checkpoint WHERE key = ?1")?;
+    let mut pending = connection.prepare_cached("DELETE FROM pending WHERE checkpoint = ?1")?;
     for number in &pruning.gone {
-        checkpoint.execute(params![line, number.cast_signed()])?;
-        pending.execute(params![line, number.cast_signed()])?;
+        checkpoint.execute([key(line, *number)])?;
+        pending.execute([key(line, *number)])?;
     }
-    let mut origins = connection.prepare_cached("SELECT number FROM origin WHERE line = ?1")?;
-    let origins: Vec<i64> = origins.query_map([line], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let mut origin = connection.prepare_cached("DELETE FROM origin WHERE line = ?1 AND number = ?2")?;
-    for number in origins.iter().filter(|number| !pruning.origins.contains(&number.cast_unsigned())) {
-        origin.execute(params![line, number])?;
+    let mut origins = connection.prepare_cached("SELECT key FROM origin WHERE key BETWEEN ?1 AND ?2")?;
+    let origins: Vec<i64> = origins.query_map(keys(line), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut origin = connection.prepare_cached("DELETE FROM origin WHERE key = ?1")?;
+    for key in origins.iter().filter(|key| !pruning.origins.contains(&number(**key))) {
+        origin.execute([key])?;
     }
     Ok(())
 }

@@ -14,10 +14,12 @@ use superstep_core::id::{CheckpointId, TaskId, ThreadId};
 use superstep_core::port::{At, HistoryQuery, Loaded};
 
 use super::commit::Entry;
-use super::open::Place;
+use super::open::{Place, key, keys, number};
 use super::trouble::{Answer, Trouble, spoils_connection};
 use super::write::{find_line, number_of};
-use crate::log::{self, Base, Gather, Line, Link, Need, OriginRow, PartRow, PendingRow, Row, damaged};
+use crate::log::{
+    self, Base, End, Gather, Line, Need, OriginRow, PartRow, PendingRow, RemnantRow, Row, damaged, read_change,
+};
 
 /// Connections that are kept open.
 const KEPT: usize = 8;
@@ -76,23 +78,51 @@ impl Files {
     }
 }
 
-const COLUMNS: &str = "number, id, parent, step, source, time, origin, ahead, heads, vals, sum";
+const COLUMNS: &str = "checkpoint.key, checkpoint.id, parent, step, source, time, origin, ahead, heads, vals, sum";
 
-/// A line that can be read.
+/// A checkpoint with what came with it.
 struct Found {
     line: i64,
     names: Arc<[Arc<str>]>,
+    row: Row,
+    origin: Arc<Origin>,
+    pending: Vec<Pending>,
 }
 
-fn find(connection: &Connection, thread: &ThreadId, namespace: &Namespace) -> Answer<Option<Found>> {
-    let found = "SELECT line.id, line.names FROM thread JOIN line ON line.thread = thread.id \
-                 WHERE thread.name = ?1 AND line.namespace = ?2";
-    let mut statement = connection.prepare_cached(found)?;
-    let found = statement.query_row(params![thread.as_str(), namespace.as_str()], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-    });
-    let Some((line, names)) = found.optional()? else { return Ok(None) };
-    Ok(Some(Found { line, names: read_names(&names)?.into() }))
+/// A checkpoint of a line, its origin and whether anything is known of its tasks, in one go.
+fn find(connection: &Connection, thread: &ThreadId, namespace: &Namespace, at: At) -> Answer<Option<Found>> {
+    let which = match at {
+        At::Latest | At::Newer(_) => "?3 IS NULL ORDER BY key DESC LIMIT 1",
+        At::Id(_) => "id = ?3",
+    };
+    let found = format!(
+        "SELECT {COLUMNS}, line.id, line.names, origin.body, \
+         EXISTS (SELECT 1 FROM pending WHERE pending.checkpoint = checkpoint.key) \
+         FROM thread JOIN line ON line.thread = thread.id \
+         JOIN checkpoint ON checkpoint.key = (SELECT key FROM checkpoint \
+             WHERE key BETWEEN line.id << 32 AND (line.id << 32) + 4294967295 AND {which}) \
+         LEFT JOIN origin ON origin.key = (line.id << 32) + checkpoint.origin \
+         WHERE thread.name = ?1 AND line.namespace = ?2"
+    );
+    let id = match at {
+        At::Id(id) => Some(id.bits().to_be_bytes()),
+        At::Latest | At::Newer(_) => None,
+    };
+    let mut statement = connection.prepare_cached(&found)?;
+    let mut rows = statement.query(params![thread.as_str(), namespace.as_str(), id])?;
+    let Some(found) = rows.next()? else { return Ok(None) };
+    let row = read_row(found)?;
+    let (line, names) = (found.get(11)?, read_names(found.get_ref(12)?.as_str().unwrap_or_default())?.into());
+    let origin = match found.get_ref(13)?.as_blob() {
+        Ok(body) => Arc::new(OriginRow::read(body, row.mark.id)?),
+        Err(_) => return Err(Trouble::Refused(no_origin(&row))),
+    };
+    let pending = if found.get(14)? { pending(connection, line, &row)? } else { Vec::new() };
+    Ok(Some(Found { line, names, row, origin, pending }))
+}
+
+fn no_origin(row: &Row) -> superstep_core::error::Error {
+    damaged(row.mark.id, "what its run has in common is gone")
 }
 
 fn read_names(names: &str) -> Result<Vec<Arc<str>>> {
@@ -110,69 +140,53 @@ fn read_row(row: &SqlRow<'_>) -> Answer<Row> {
     let source = Source::from_number(row.get(4)?).ok_or_else(|| damaged(id, "nobody knows what made it"))?;
     let parent = row.get::<_, Option<[u8; 16]>>(2)?.map(read_id);
     let read = Row {
-        number: row.get::<_, i64>(0)?.cast_unsigned(),
+        number: number(row.get(0)?),
         mark: Mark { id, parent, step: row.get(3)?, source, time: row.get(5)? },
         origin: row.get::<_, i64>(6)?.cast_unsigned(),
         ahead: row.get(7)?,
         heads: row.get(8)?,
         values: row.get(9)?,
     };
-    if read.sum() != row.get::<_, u32>(10)? {
+    if i64::from(read.sum()) != row.get::<_, i64>(10)? {
         return Err(Trouble::Refused(damaged(id, "its checksum does not fit")));
     }
     Ok(read)
 }
 
 fn one_row(connection: &Connection, line: i64, number: u64) -> Answer<Option<Row>> {
-    let one = format!("SELECT {COLUMNS} FROM checkpoint WHERE line = ?1 AND number = ?2");
+    let one = format!("SELECT {COLUMNS} FROM checkpoint WHERE key = ?1");
     let mut statement = connection.prepare_cached(&one)?;
-    let mut rows = statement.query(params![line, number.cast_signed()])?;
+    let mut rows = statement.query([key(line, number)])?;
     rows.next()?.map(read_row).transpose()
 }
 
 /// All checkpoints of a line, oldest first.
 pub(super) fn rows(connection: &Connection, line: i64) -> Answer<Vec<Row>> {
-    let all = format!("SELECT {COLUMNS} FROM checkpoint WHERE line = ?1 ORDER BY number");
+    let all = format!("SELECT {COLUMNS} FROM checkpoint WHERE key BETWEEN ?1 AND ?2 ORDER BY key");
     let mut statement = connection.prepare_cached(&all)?;
-    let (mut rows, mut read) = (statement.query([line])?, Vec::new());
+    let (mut rows, mut read) = (statement.query(keys(line))?, Vec::new());
     while let Some(row) = rows.next()? {
         read.push(read_row(row)?);
     }
     Ok(read)
 }
 
-fn row_at(connection: &Connection, line: i64, at: At) -> Answer<Option<Row>> {
-    match at {
-        At::Id(id) => match number_of(connection, line, id)? {
-            Some(number) => one_row(connection, line, number),
-            None => Ok(None),
-        },
-        At::Latest => {
-            let newest = format!("SELECT {COLUMNS} FROM checkpoint WHERE line = ?1 ORDER BY number DESC LIMIT 1");
-            let mut statement = connection.prepare_cached(&newest)?;
-            let mut rows = statement.query([line])?;
-            rows.next()?.map(read_row).transpose()
-        }
-    }
-}
-
 fn origin(connection: &Connection, line: i64, row: &Row) -> Answer<Arc<Origin>> {
-    let mut statement = connection.prepare_cached("SELECT body FROM origin WHERE line = ?1 AND number = ?2")?;
-    let body: Option<Vec<u8>> =
-        statement.query_row(params![line, row.origin.cast_signed()], |row| row.get(0)).optional()?;
-    let body = body.ok_or_else(|| damaged(row.mark.id, "what its run has in common is gone"))?;
-    Ok(Arc::new(OriginRow::read(&body, row.mark.id)?))
+    let mut statement = connection.prepare_cached("SELECT body FROM origin WHERE key = ?1")?;
+    let body: Option<Vec<u8>> = statement.query_row([key(line, row.origin)], |row| row.get(0)).optional()?;
+    Ok(Arc::new(OriginRow::read(&body.ok_or_else(|| no_origin(row))?, row.mark.id)?))
 }
 
+/// What is known of the tasks of a checkpoint, in the order it became known.
 pub(super) fn pending(connection: &Connection, line: i64, row: &Row) -> Answer<Vec<Pending>> {
-    let known = "SELECT task, slot, body, sum FROM pending WHERE line = ?1 AND checkpoint = ?2 ORDER BY id";
+    let known = "SELECT task, slot, body, sum FROM pending WHERE checkpoint = ?1 ORDER BY id";
     let mut statement = connection.prepare_cached(known)?;
-    let mut rows = statement.query(params![line, row.number.cast_signed()])?;
+    let mut rows = statement.query([key(line, row.number)])?;
     let mut pending = Vec::new();
     while let Some(found) = rows.next()? {
         let task = TaskId::from_bits(u128::from_be_bytes(found.get(0)?));
         let known = PendingRow { checkpoint: row.number, task, slot: found.get(1)?, body: found.get(2)? };
-        if known.sum() != found.get::<_, u32>(3)? {
+        if i64::from(known.sum()) != found.get::<_, i64>(3)? {
             return Err(Trouble::Refused(damaged(row.mark.id, "what is known of its tasks has another checksum")));
         }
         pending.push(known.read(row.mark.id)?);
@@ -189,37 +203,64 @@ fn fill(connection: &Connection, line: i64, gather: &mut Gather) -> Answer<()> {
         }
         for need in needs {
             match need {
-                Need::Row(number) => gather.give_row(number, one_row(connection, line, number)?.as_ref())?,
-                Need::Chain { field, chain, last } => {
-                    let given = read_chain(connection, line, (field, chain, last), gather)?;
-                    gather.give_chain((field, chain, last), given)?;
-                }
+                Need::Row(number) => give_row(connection, line, number, gather)?,
+                Need::Values(number) => give_values(connection, line, number, gather)?,
+                Need::Parts(number) => give_parts(connection, line, number, gather)?,
             }
         }
     }
 }
 
-fn read_chain(
-    connection: &Connection,
-    line: i64,
-    (field, chain, last): (u32, u64, u64),
-    gather: &Gather,
-) -> Answer<Vec<log::Given>> {
-    let parts = "SELECT number, link, body, sum FROM part \
-                 WHERE line = ?1 AND field = ?2 AND chain = ?3 AND number <= ?4 ORDER BY number";
-    let mut statement = connection.prepare_cached(parts)?;
-    let mut rows = statement.query(params![line, field, chain.cast_signed(), last.cast_signed()])?;
-    let mut given = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (number, text) = (row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, String>(1)?);
-        let link = Link::parse(&text).ok_or_else(|| gather.damaged(field, "it is no change"))?;
-        let part = PartRow { field, chain, number, link, body: row.get(2)? };
-        if part.sum(&text) != row.get::<_, u32>(3)? {
-            return Err(Trouble::Refused(gather.damaged(field, "its checksum does not fit")));
-        }
-        given.push((number, part.link, part.body));
+fn give_row(connection: &Connection, line: i64, number: u64, gather: &mut Gather) -> Answer<()> {
+    match one_row(connection, line, number)? {
+        Some(row) => Ok(gather.give_row(row)?),
+        None => Err(Trouble::Refused(gather.damaged(None, &format!("checkpoint {number} of its line is gone")))),
     }
-    Ok(given)
+}
+
+fn give_values(connection: &Connection, line: i64, number: u64, gather: &mut Gather) -> Answer<()> {
+    if let Some(row) = one_row(connection, line, number)? {
+        gather.give_values(number, row.values);
+        return Ok(());
+    }
+    let mut statement = connection.prepare_cached("SELECT vals, sum FROM remnant WHERE key = ?1")?;
+    let found = statement
+        .query_row([key(line, number)], |row| Ok((RemnantRow { number, values: row.get(0)? }, row.get::<_, i64>(1)?)));
+    match found.optional()? {
+        Some((remnant, sum)) if i64::from(remnant.sum()) == sum => {
+            gather.give_values(number, remnant.values);
+            Ok(())
+        }
+        _ => Err(Trouble::Refused(
+            gather.damaged(None, &format!("the values of checkpoint {number} of its line are gone")),
+        )),
+    }
+}
+
+/// A part and those it builds on, as far as they are not known.
+fn give_parts(connection: &Connection, line: i64, number: u64, gather: &mut Gather) -> Answer<()> {
+    let mut statement =
+        connection.prepare_cached("SELECT field, before, change, body, sum FROM part WHERE key = ?1")?;
+    let mut next = Some(End::Part(number));
+    while let Some(End::Part(number)) = next
+        && !gather.has_part(number)
+    {
+        let mut rows = statement.query([key(line, number)])?;
+        let Some(row) = rows.next()? else {
+            return Err(Trouble::Refused(gather.damaged(None, &format!("part {number} of its values is gone"))));
+        };
+        let (field, text) = (row.get(0)?, row.get_ref(2)?.as_str().unwrap_or("?"));
+        let Some(change) = read_change(text) else {
+            return Err(Trouble::Refused(gather.damaged(Some(field), "it is no change")));
+        };
+        let part = PartRow { number, field, before: End::from_number(row.get(1)?), change, body: row.get(3)? };
+        if i64::from(part.sum(text)) != row.get::<_, i64>(4)? {
+            return Err(Trouble::Refused(gather.damaged(Some(field), "its checksum does not fit")));
+        }
+        next = part.before;
+        gather.give_part(part)?;
+    }
+    Ok(())
 }
 
 /// A checkpoint, where there is one.
@@ -229,13 +270,28 @@ pub(super) fn load(
     namespace: &Namespace,
     at: At,
 ) -> Answer<Option<Loaded>> {
-    let Some(Found { line, names }) = find(connection, thread, namespace)? else { return Ok(None) };
-    let Some(row) = row_at(connection, line, at)? else { return Ok(None) };
+    let Some(Found { line, names, row, origin, pending }) = find(connection, thread, namespace, at)? else {
+        return Ok(None);
+    };
     let mut gather = Gather::new(thread, namespace, names);
-    let (origin, pending) = (origin(connection, line, &row)?, pending(connection, line, &row)?);
+    if at == At::Newer(row.mark.id) {
+        return Ok(Some(gather.outline(row, &origin, pending)?));
+    }
     gather.want(row, origin, pending)?;
     fill(connection, line, &mut gather)?;
     Ok(gather.finish()?.pop())
+}
+
+/// The row of a line and its fields.
+fn line(connection: &Connection, thread: &ThreadId, namespace: &Namespace) -> Answer<Option<(i64, Vec<Arc<str>>)>> {
+    let found = "SELECT line.id, line.names FROM thread JOIN line ON line.thread = thread.id \
+                 WHERE thread.name = ?1 AND line.namespace = ?2";
+    let mut statement = connection.prepare_cached(found)?;
+    let found = statement.query_row(params![thread.as_str(), namespace.as_str()], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+    });
+    let Some((line, names)) = found.optional()? else { return Ok(None) };
+    Ok(Some((line, read_names(&names)?)))
 }
 
 /// A part of a history, newest first.
@@ -245,20 +301,24 @@ pub(super) fn history(
     namespace: &Namespace,
     query: &HistoryQuery,
 ) -> Answer<Vec<Loaded>> {
-    let Some(Found { line, names }) = find(connection, thread, namespace)? else { return Ok(Vec::new()) };
+    let Some((line, names)) = line(connection, thread, namespace)? else { return Ok(Vec::new()) };
+    let (first, last) = keys(line);
     let before = match query.before {
-        None => i64::MAX,
-        Some(id) => number_of(connection, line, id)?.ok_or_else(|| log::missing(id))?.cast_signed(),
+        None => last,
+        Some(id) => key(line, number_of(connection, line, id)?.ok_or_else(|| log::missing(id))?),
     };
-    let mut gather = Gather::new(thread, namespace, names);
-    let rows = format!("SELECT {COLUMNS} FROM checkpoint WHERE line = ?1 AND number < ?2 ORDER BY number DESC");
+    let mut gather = Gather::new(thread, namespace, names.into());
+    let rows = format!(
+        "SELECT {COLUMNS}, EXISTS (SELECT 1 FROM pending WHERE pending.checkpoint = checkpoint.key) \
+         FROM checkpoint WHERE key >= ?1 AND key < ?2 ORDER BY key DESC"
+    );
     let mut statement = connection.prepare_cached(&rows)?;
-    let mut rows = statement.query(params![line, before])?;
+    let mut rows = statement.query(params![first, before])?;
     let (mut origins, mut left) = (BTreeMap::new(), query.limit.unwrap_or(usize::MAX));
     while left > 0
-        && let Some(row) = rows.next()?
+        && let Some(found) = rows.next()?
     {
-        let row = read_row(row)?;
+        let row = read_row(found)?;
         let shared = match origins.get(&row.origin) {
             Some(shared) => Arc::clone(shared),
             None => {
@@ -268,7 +328,7 @@ pub(super) fn history(
             }
         };
         if is_wanted(query, &row.mark, &shared) {
-            let pending = pending(connection, line, &row)?;
+            let pending = if found.get(11)? { pending(connection, line, &row)? } else { Vec::new() };
             gather.want(row, shared, pending)?;
             left -= 1;
         }
@@ -287,25 +347,28 @@ fn is_wanted(query: &HistoryQuery, mark: &Mark, origin: &Origin) -> bool {
 /// A line as its writer needs it.
 pub(super) fn entry(connection: &Connection, thread: i64, place: &(ThreadId, Namespace)) -> Answer<Entry> {
     let Some(line) = find_line(connection, thread, &place.1)? else { return Ok(Entry::default()) };
-    let at = (place.0.clone(), place.1.clone(), At::Latest);
-    let base = base(connection, line, &at)?.unwrap_or_default();
-    let names: String =
-        connection.prepare_cached("SELECT names FROM line WHERE id = ?1")?.query_row([line], |row| row.get(0))?;
-    Ok(Entry::new(Some(line), Line::new(base.number, read_names(&names)?, base)))
+    let base = base(connection, &place.0, &place.1, At::Latest)?.unwrap_or_default();
+    let known = "SELECT names, (SELECT key FROM part WHERE key BETWEEN ?2 AND ?3 ORDER BY key DESC LIMIT 1) \
+                 FROM line WHERE id = ?1";
+    let (first, last) = keys(line);
+    let (names, newest_part) = connection
+        .prepare_cached(known)?
+        .query_row(params![line, first, last], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?)))?;
+    let newest = (base.number, newest_part.map_or(0, number));
+    Ok(Entry::new(Some(line), Line::new(newest, read_names(&names)?, base)))
 }
 
 /// A checkpoint as far as the next one builds on it.
-pub(super) fn base(connection: &Connection, line: i64, at: &(ThreadId, Namespace, At)) -> Answer<Option<Base>> {
-    let (thread, namespace, at) = at;
-    let Some(found) = find(connection, thread, namespace)? else { return Ok(None) };
-    let Some(row) = row_at(connection, line, *at)? else { return Ok(None) };
-    let mut gather = Gather::new(thread, namespace, found.names);
-    let origin = origin(connection, line, &row)?;
+pub(super) fn base(connection: &Connection, thread: &ThreadId, namespace: &Namespace, at: At) -> Answer<Option<Base>> {
+    let Some(Found { line, names, row, origin, .. }) = find(connection, thread, namespace, at)? else {
+        return Ok(None);
+    };
+    let mut gather = Gather::new(thread, namespace, names);
     gather.want(row, origin, Vec::new())?;
     loop {
         match gather.base()? {
             Ok(base) => return Ok(base),
-            Err(missing) => gather.give_row(missing, one_row(connection, line, missing)?.as_ref())?,
+            Err(missing) => give_row(connection, line, missing, &mut gather)?,
         }
     }
 }
@@ -321,16 +384,14 @@ pub(super) fn with_made(
     id: CheckpointId,
 ) -> Answer<Option<WithMade>> {
     let Some(loaded) = load(connection, thread, namespace, At::Id(id))? else { return Ok(None) };
-    let Some(Found { line, names }) = find(connection, thread, namespace)? else { return Ok(None) };
-    let at = |id| (thread.clone(), namespace.clone(), At::Id(id));
-    let Some(own) = base(connection, line, &at(id))? else { return Ok(None) };
+    let Some((_, names)) = line(connection, thread, namespace)? else { return Ok(None) };
+    let Some(own) = base(connection, thread, namespace, At::Id(id))? else { return Ok(None) };
     let parent = match loaded.checkpoint.parent {
         None => Some(Base::default()),
-        Some(parent) => base(connection, line, &at(parent))?,
+        Some(parent) => base(connection, thread, namespace, At::Id(parent))?,
     };
     let made = parent.map(|parent| {
-        let end =
-            |base: &Base, field: usize| base.heads.get(field).copied().flatten().map(|head| (head.chain, head.last));
+        let end = |base: &Base, field: usize| base.heads.get(field).copied().flatten().map(|head| head.end);
         let is_made = |field: &usize| end(&own, *field) != end(&parent, *field);
         (0..names.len()).filter(is_made).map(|field| names[field].clone()).collect()
     });
@@ -340,10 +401,13 @@ pub(super) fn with_made(
 /// The paths of all graphs that have checkpoints on a thread.
 pub(super) fn namespaces(connection: &Connection, thread: &ThreadId) -> Answer<Vec<Namespace>> {
     let lines = "SELECT line.namespace FROM thread JOIN line ON line.thread = thread.id WHERE thread.name = ?1 \
-                 AND EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.line = line.id) ORDER BY line.namespace";
+                 AND EXISTS (SELECT 1 FROM checkpoint WHERE key BETWEEN line.id << 32 AND (line.id << 32) + 4294967295) \
+                 ORDER BY line.namespace";
     let mut statement = connection.prepare_cached(lines)?;
-    let namespaces = statement.query_map([thread.as_str()], |row| row.get::<_, String>(0))?;
-    Ok(namespaces
-        .map(|namespace| namespace.map(|path| Namespace::from(path.as_str())))
-        .collect::<rusqlite::Result<_>>()?)
+    let mut rows = statement.query([thread.as_str()])?;
+    let mut namespaces = Vec::new();
+    while let Some(row) = rows.next()? {
+        namespaces.push(Namespace::from(row.get_ref(0)?.as_str().unwrap_or_default()));
+    }
+    Ok(namespaces)
 }

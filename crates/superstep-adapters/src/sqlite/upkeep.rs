@@ -7,22 +7,30 @@ use superstep_core::port::{Stats, ThreadStatus};
 
 use super::holder::Watch;
 use super::lease;
+use super::open::{key, keys};
 use super::trouble::{Answer, Trouble};
 
-/// The tables that belong to a line, each with the columns a copy takes over.
-pub(super) const TABLES: [(&str, &str); 4] = [
-    ("origin", "number, body"),
-    ("checkpoint", "number, id, parent, step, source, time, origin, ahead, heads, vals, sum"),
-    ("part", "field, chain, number, link, body, sum"),
-    ("pending", "checkpoint, task, slot, body, sum"),
+/// The tables whose rows belong to a line, with the columns beside the key.
+const TABLES: [(&str, &str); 4] = [
+    ("origin", "body"),
+    ("checkpoint", "id, parent, step, source, time, origin, ahead, heads, vals, sum"),
+    ("part", "field, before, change, body, sum"),
+    ("remnant", "vals, sum"),
 ];
+
+fn lines(connection: &Connection, thread: i64) -> Answer<Vec<i64>> {
+    let mut statement = connection.prepare_cached("SELECT id FROM line WHERE thread = ?1 ORDER BY id")?;
+    Ok(statement.query_map([thread], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+}
 
 /// Removes everything of a thread. Refused while a run moves it.
 pub(super) fn delete_thread(connection: &Connection, thread: &ThreadId, watch: &Watch) -> Answer<()> {
     let Some(row) = lease::check_unmoved(connection, thread, watch)? else { return Ok(()) };
-    for (table, _) in TABLES {
-        connection
-            .execute(&format!("DELETE FROM {table} WHERE line IN (SELECT id FROM line WHERE thread = ?1)"), [row])?;
+    for line in lines(connection, row)? {
+        for (table, _) in TABLES {
+            connection.execute(&format!("DELETE FROM {table} WHERE key BETWEEN ?1 AND ?2"), keys(line))?;
+        }
+        connection.execute("DELETE FROM pending WHERE checkpoint BETWEEN ?1 AND ?2", keys(line))?;
     }
     connection.execute("DELETE FROM line WHERE thread = ?1", [row])?;
     connection.execute("DELETE FROM thread WHERE id = ?1", [row])?;
@@ -50,26 +58,25 @@ pub(super) fn copy_thread(connection: &Connection, from: &ThreadId, to: &ThreadI
     let status = if status == ThreadStatus::Busy.number() { ThreadStatus::Idle.number() } else { status };
     connection.execute("INSERT INTO thread (name, fence, status) VALUES (?1, 0, ?2)", params![to.as_str(), status])?;
     let copy = connection.last_insert_rowid();
-    let mut lines = connection.prepare_cached("SELECT id FROM line WHERE thread = ?1 ORDER BY id")?;
-    let lines: Vec<i64> = lines.query_map([source], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    for line in lines {
+    for line in lines(connection, source)? {
         let made = "INSERT INTO line (thread, namespace, names) SELECT ?2, namespace, names FROM line WHERE id = ?1";
         connection.execute(made, params![line, copy])?;
-        let target = connection.last_insert_rowid();
+        let (first, last) = keys(line);
+        let offset = key(connection.last_insert_rowid(), 0) - first;
         for (table, columns) in TABLES {
-            // In the order of the keys: the order in which tasks became known is the order of the rows.
             let copied = format!(
-                "INSERT INTO {table} (line, {columns}) SELECT ?2, {columns} FROM {table} WHERE line = ?1{}",
-                order(table)
+                "INSERT INTO {table} (key, {columns}) SELECT key + ?3, {columns} FROM {table} \
+                 WHERE key BETWEEN ?1 AND ?2 ORDER BY key"
             );
-            connection.execute(&copied, params![line, target])?;
+            connection.execute(&copied, params![first, last, offset])?;
         }
+        // The order of the rows is the order in which it became known.
+        let pending = "INSERT INTO pending (checkpoint, task, slot, body, sum) \
+                       SELECT checkpoint + ?3, task, slot, body, sum FROM pending \
+                       WHERE checkpoint BETWEEN ?1 AND ?2 ORDER BY id";
+        connection.execute(pending, params![first, last, offset])?;
     }
     Ok(())
-}
-
-fn order(table: &str) -> &'static str {
-    if table == "pending" { " ORDER BY id" } else { "" }
 }
 
 /// What the file holds.
@@ -79,6 +86,7 @@ pub(super) fn stats(connection: &Connection) -> Answer<Stats> {
         threads: number("SELECT count(*) FROM thread WHERE status IS NOT NULL")?,
         checkpoints: number("SELECT count(*) FROM checkpoint")?,
         bytes: number("SELECT coalesce(sum(length(vals)), 0) FROM checkpoint")?
+            + number("SELECT coalesce(sum(length(vals)), 0) FROM remnant")?
             + number("SELECT coalesce(sum(length(body)), 0) FROM part")?,
     })
 }

@@ -2,13 +2,15 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use superstep_core::checkpoint::Namespace;
+use superstep_core::error::{Code, Error};
 use superstep_core::id::CheckpointId;
 use superstep_core::port::{Lease, ThreadStatus};
 
 use super::lease;
+use super::open::{key, keys, number};
 use super::trouble::{Answer, Trouble};
 use super::writer::Desk;
-use crate::log::{Draft, PartRow, PendingRow, Row, missing};
+use crate::log::{Draft, End, PartRow, PendingRow, Row, missing};
 
 /// A transaction that is ready to be written.
 #[derive(Debug)]
@@ -58,12 +60,13 @@ impl LineJob {
                 None => Ok(()),
             };
         };
-        if !self.drafts.is_empty() {
-            let newest = "SELECT number FROM checkpoint WHERE line = ?1 ORDER BY number DESC LIMIT 1";
-            let newest: Option<i64> =
-                connection.prepare_cached(newest)?.query_row([line], |row| row.get(0)).optional()?;
-            if newest.unwrap_or(0).cast_unsigned() != self.newest {
+        if let Some(last) = self.drafts.last() {
+            if newest(connection, line)? != self.newest {
                 return Err(Trouble::Stale);
+            }
+            let highest = last.parts.last().map_or(last.row.number, |part| part.number.max(last.row.number));
+            if highest > u64::from(u32::MAX) {
+                return Err(Trouble::Refused(too_long(&self.namespace)));
             }
         }
         for draft in &self.drafts {
@@ -72,7 +75,8 @@ impl LineJob {
             }
         }
         for (id, row) in self.pending.iter().filter(|(_, row)| row.checkpoint <= self.newest) {
-            if !has_checkpoint(connection, line, row.checkpoint)? {
+            let mut statement = connection.prepare_cached("SELECT 1 FROM checkpoint WHERE key = ?1")?;
+            if !statement.exists([key(line, row.checkpoint)])? {
                 return Err(Trouble::Refused(missing(*id)));
             }
         }
@@ -90,9 +94,8 @@ impl LineJob {
         for Draft { row, origin, parts, names } in &self.drafts {
             insert_row(connection, line, row)?;
             if let Some(origin) = origin {
-                let added = "INSERT INTO origin (line, number, body) VALUES (?1, ?2, ?3)";
-                let values = params![line, origin.number.cast_signed(), origin.body];
-                connection.prepare_cached(added)?.execute(values)?;
+                let added = "INSERT INTO origin (key, body) VALUES (?1, ?2)";
+                connection.prepare_cached(added)?.execute(params![key(line, origin.number), origin.body])?;
             }
             parts.iter().try_for_each(|part| insert_part(connection, line, part))?;
             if let Some(names) = names {
@@ -112,25 +115,32 @@ pub(super) fn find_line(connection: &Connection, thread: i64, namespace: &Namesp
     Ok(statement.query_row(params![thread, namespace.as_str()], |row| row.get(0)).optional()?)
 }
 
-/// The number of a checkpoint in its line.
-pub(super) fn number_of(connection: &Connection, line: i64, id: CheckpointId) -> Answer<Option<u64>> {
-    let mut statement = connection.prepare_cached("SELECT number FROM checkpoint WHERE line = ?1 AND id = ?2")?;
-    let number: Option<i64> =
-        statement.query_row(params![line, id.bits().to_be_bytes()], |row| row.get(0)).optional()?;
-    Ok(number.map(i64::cast_unsigned))
+fn newest(connection: &Connection, line: i64) -> Answer<u64> {
+    let newest = "SELECT key FROM checkpoint WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT 1";
+    let found: Option<i64> = connection.prepare_cached(newest)?.query_row(keys(line), |row| row.get(0)).optional()?;
+    Ok(found.map_or(0, number))
 }
 
-fn has_checkpoint(connection: &Connection, line: i64, number: u64) -> Answer<bool> {
-    let mut statement = connection.prepare_cached("SELECT 1 FROM checkpoint WHERE line = ?1 AND number = ?2")?;
-    Ok(statement.exists(params![line, number.cast_signed()])?)
+fn too_long(namespace: &Namespace) -> Error {
+    let message = format!("graph `{}` has as many checkpoints on its thread as a file can hold", namespace.as_str());
+    Error::new(Code::TooLarge, message).help("go on with a copy of the thread that is pruned")
+}
+
+/// The number of a checkpoint in its line.
+pub(super) fn number_of(connection: &Connection, line: i64, id: CheckpointId) -> Answer<Option<u64>> {
+    let by_id = "SELECT key FROM checkpoint WHERE id = ?1 AND key BETWEEN ?2 AND ?3";
+    let (first, last) = keys(line);
+    let mut statement = connection.prepare_cached(by_id)?;
+    let found: Option<i64> =
+        statement.query_row(params![id.bits().to_be_bytes(), first, last], |row| row.get(0)).optional()?;
+    Ok(found.map(number))
 }
 
 fn insert_row(connection: &Connection, line: i64, row: &Row) -> Answer<()> {
-    let added = "INSERT INTO checkpoint (line, number, id, parent, step, source, time, origin, ahead, heads, vals, sum) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    let added = "INSERT INTO checkpoint (key, id, parent, step, source, time, origin, ahead, heads, vals, sum) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     connection.prepare_cached(added)?.execute(params![
-        line,
-        row.number.cast_signed(),
+        key(line, row.number),
         row.mark.id.bits().to_be_bytes(),
         row.mark.parent.map(|parent| parent.bits().to_be_bytes()),
         row.mark.step,
@@ -145,21 +155,20 @@ fn insert_row(connection: &Connection, line: i64, row: &Row) -> Answer<()> {
     Ok(())
 }
 
-/// Adds a part of a value.
-pub(super) fn insert_part(connection: &Connection, line: i64, part: &PartRow) -> Answer<()> {
-    let added = "INSERT INTO part (line, field, chain, number, link, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    let link = part.link.text()?;
-    let (chain, number, sum) = (part.chain.cast_signed(), part.number.cast_signed(), part.sum(&link));
-    connection.prepare_cached(added)?.execute(params![line, part.field, chain, number, link, part.body, sum])?;
+fn insert_part(connection: &Connection, line: i64, part: &PartRow) -> Answer<()> {
+    let added = "INSERT INTO part (key, field, before, change, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let (change, before) = (part.change_text()?, End::to_number(part.before));
+    let values = params![key(line, part.number), part.field, before, change, part.body, part.sum(&change)];
+    connection.prepare_cached(added)?.execute(values)?;
     Ok(())
 }
 
 /// One with the same task and slot is replaced, and keeps its place.
 fn put_pending(connection: &Connection, line: i64, row: &PendingRow) -> Answer<()> {
-    let put = "INSERT INTO pending (line, checkpoint, task, slot, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-               ON CONFLICT (line, checkpoint, task, slot) DO UPDATE SET body = excluded.body, sum = excluded.sum";
+    let put = "INSERT INTO pending (checkpoint, task, slot, body, sum) VALUES (?1, ?2, ?3, ?4, ?5) \
+               ON CONFLICT (checkpoint, task, slot) DO UPDATE SET body = excluded.body, sum = excluded.sum";
     let task = row.task.bits().to_be_bytes();
-    let values = params![line, row.checkpoint.cast_signed(), task, row.slot, row.body, row.sum()];
+    let values = params![key(line, row.checkpoint), task, row.slot, row.body, row.sum()];
     connection.prepare_cached(put)?.execute(values)?;
     Ok(())
 }

@@ -4,6 +4,12 @@ use std::path::PathBuf;
 
 use superstep_adapters::sqlite::Sqlite;
 
+mod damage;
+mod growth;
+mod opening;
+mod sharing;
+mod writing;
+
 /// An empty folder of this test; what an earlier run of it left there goes.
 pub(crate) fn folder() -> PathBuf {
     let name = std::thread::current().name().unwrap_or("main").replace("::", "-");

@@ -5,25 +5,58 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::store::{read_position, read_state, unknown_fields};
+use super::store::{read_position, read_state, read_written, unknown_fields};
 use super::{Config, Machine, Phase, Slot, Status};
 use crate::advance::{Leads, Position, advance};
 use crate::apply::{FieldSet, FoldRules, TaskUpdate};
 use crate::checkpoint::{Entry, Pending, Question, Source};
 use crate::datum::Datum;
 use crate::error::{Code, Error, Problem, Result};
+use crate::field::AnyState;
 use crate::graph::{Compat, Topology};
-use crate::id::{FieldId, InterruptId};
+use crate::id::{CheckpointId, FieldId, InterruptId};
 use crate::port::{Loaded, ThreadStatus};
 use crate::state::Draft;
 use crate::update::Update;
 
+/// The state of a checkpoint as a run of the same graph left it, so that the next need not read it again.
+pub struct Warm {
+    checkpoint: CheckpointId,
+    state: Arc<AnyState>,
+    unknown: FieldSet,
+}
+
+impl Warm {
+    /// The checkpoint whose state it is.
+    #[must_use]
+    pub fn checkpoint(&self) -> CheckpointId {
+        self.checkpoint
+    }
+}
+
 impl Machine {
+    /// What a later run on the thread can start from; `None` when there is more in it than what is saved.
+    #[must_use]
+    pub fn warm(&self) -> Option<Warm> {
+        let is_saved = self.durable == self.head && self.unsaved.is_none() && self.saving.is_none();
+        let is_whole = !self.graph.schema.fields().iter().any(|field| field.flags.untracked);
+        let checkpoint = self.head.filter(|_| is_saved && is_whole)?;
+        Some(Warm { checkpoint, state: self.state.clone(), unknown: self.unknown.clone() })
+    }
+
     /// A run on the thread that was loaded, or on a new one.
     ///
     /// # Errors
     /// When what was loaded does not fit the graph.
     pub fn new(graph: Arc<Topology>, config: Config, loaded: Option<Loaded>) -> Result<Self> {
+        Self::with(graph, config, loaded, None)
+    }
+
+    /// As [`Machine::new`], with the state of the loaded checkpoint where an earlier run left it.
+    ///
+    /// # Errors
+    /// When what was loaded does not fit the graph.
+    pub fn with(graph: Arc<Topology>, config: Config, loaded: Option<Loaded>, warm: Option<Warm>) -> Result<Self> {
         let schema = graph.schema.clone();
         let first_step = if graph.compat == Compat::LangGraph { -2 } else { -1 };
         let mut machine = Self {
@@ -60,8 +93,16 @@ impl Machine {
             came_in: first_step,
         };
         if let Some(loaded) = loaded {
-            (machine.state, machine.written) = read_state(&schema, &loaded)?;
-            machine.unknown = unknown_fields(&schema, &loaded);
+            match warm.filter(|warm| warm.checkpoint == loaded.checkpoint.id) {
+                Some(warm) => {
+                    (machine.state, machine.unknown) = (warm.state, warm.unknown);
+                    machine.written = read_written(&schema, &loaded.checkpoint);
+                }
+                None => {
+                    (machine.state, machine.written) = read_state(&schema, &loaded)?;
+                    machine.unknown = unknown_fields(&schema, &loaded);
+                }
+            }
             machine.position = read_position(&machine.graph, &loaded.checkpoint)?;
             machine.came_in = machine.position.step;
             (machine.head, machine.durable) = (Some(loaded.checkpoint.id), Some(loaded.checkpoint.id));

@@ -142,8 +142,11 @@ pub fn read_state(schema: &Schema, loaded: &Loaded) -> Result<(Arc<AnyState>, Fi
             })?;
         }
     }
-    let written = checkpoint.written.iter().filter_map(|name| schema.find(name)).collect();
-    Ok((state, written))
+    Ok((state, read_written(schema, checkpoint)))
+}
+
+pub(super) fn read_written(schema: &Schema, checkpoint: &Checkpoint) -> FieldSet {
+    checkpoint.written.iter().filter_map(|name| schema.find(name)).collect()
 }
 
 /// The fields of a schema that a checkpoint was made without: nothing can be said of them but their whole value.

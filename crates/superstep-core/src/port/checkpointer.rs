@@ -138,6 +138,8 @@ impl Commit {
 pub enum At {
     /// The newest by order of commit.
     Latest,
+    /// The newest, by somebody who has the values of this one: when it is the newest, a store may leave out its values.
+    Newer(CheckpointId),
     /// This one.
     Id(CheckpointId),
 }

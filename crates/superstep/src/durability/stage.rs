@@ -34,7 +34,8 @@ impl Stage {
         let (mut wanted, mut row) = (Some(at), Vec::new());
         for commit in waiting.iter().rev().filter(|commit| commit.namespace == *namespace) {
             let Some(checkpoint) = &commit.checkpoint else { continue };
-            if wanted == Some(At::Latest) || wanted == Some(At::Id(checkpoint.id)) {
+            let is_newest = matches!(wanted, Some(At::Latest | At::Newer(_)));
+            if is_newest || wanted == Some(At::Id(checkpoint.id)) {
                 wanted = checkpoint.parent.map(At::Id);
                 row.push(commit.clone());
             }

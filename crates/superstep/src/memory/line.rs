@@ -207,9 +207,14 @@ impl Line {
 
     pub(super) fn load(&self, at: At) -> Option<Loaded> {
         let place = match at {
-            At::Latest => self.saved.len().checked_sub(1)?,
+            At::Latest | At::Newer(_) => self.saved.len().checked_sub(1)?,
             At::Id(id) => self.place(id)?,
         };
+        let saved = &self.saved[place];
+        if at == At::Newer(saved.checkpoint.id) {
+            let (checkpoint, pending) = (saved.checkpoint.clone(), saved.pending().to_vec());
+            return Some(Loaded { checkpoint, fields: Vec::new(), pending });
+        }
         Some(self.loaded(place))
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::writer::{Writer, id, run};
-use crate::checkpoint::{Checkpoint, Namespace, Source, StoredDue, StoredJoin, StoredSend, StoredWhy, WhyKind};
+use super::writer::{Writer, id, read, run};
+use crate::checkpoint::{Checkpoint, Entry, Namespace, Source, StoredDue, StoredJoin, StoredSend, StoredWhy, WhyKind};
 use crate::datum::Datum;
 use crate::id::TaskId;
 use crate::port::{At, SharedCheckpointer};
@@ -142,6 +142,22 @@ pub async fn the_newest_is_given_when_no_id_is_named(store: SharedCheckpointer) 
     }
 }
 
+/// R-FWK-33: who has the values of a checkpoint is told whether it is the newest, with what is known of its tasks, and
+/// gets the values when it is not.
+pub async fn whoever_has_the_newest_is_told_so(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    assert!(writer.find(At::Newer(id(7))).await.expect("asking works").is_none());
+    let saved = writer.steps(3).await;
+    writer.know(saved[2], 1, Entry::Skipped).await;
+    let newest = writer.loaded(At::Latest).await;
+    let same = writer.loaded(At::Newer(saved[2])).await;
+    assert_eq!((&same.checkpoint, &same.pending), (&newest.checkpoint, &newest.pending));
+    for known in [saved[0], id(77)] {
+        let newer = writer.loaded(At::Newer(known)).await;
+        assert_eq!((&newer.checkpoint, read(&writer.schema, &newer)), (&newest.checkpoint, writer.values()));
+    }
+}
+
 /// R-FWK-33: an older checkpoint is given by its id.
 pub async fn an_older_checkpoint_is_given_by_its_id(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
@@ -227,6 +243,12 @@ macro_rules! checkpointer_records {
             #[test]
             fn the_newest_is_given_when_no_id_is_named() {
                 check($open, $drive, checks::the_newest_is_given_when_no_id_is_named);
+            }
+
+            /// R-FWK-33: who has the newest is told so, and gets the values of a newer one.
+            #[test]
+            fn whoever_has_the_newest_is_told_so() {
+                check($open, $drive, checks::whoever_has_the_newest_is_told_so);
             }
 
             /// R-FWK-33: an older checkpoint is given by its id.

@@ -1,0 +1,79 @@
+//! W6: a conversation that grows, one run a turn.
+
+use serde_json::{Value, json};
+use superstep::core::port::SharedCheckpointer;
+use superstep::prelude::*;
+use superstep::{Compiled, Message};
+
+use crate::measure::{self, Report};
+use crate::runtime::Runtime;
+use crate::store::Store;
+use crate::text::text;
+
+#[derive(State, Clone, Serialize, Deserialize)]
+struct Chat {
+    #[reduce(messages)]
+    messages: Messages,
+}
+
+const THREAD: &str = "chat";
+
+/// Answers, and at times changes the answer before.
+async fn answer(chat: View<Chat>) -> ChatUpdate {
+    let turn = chat.messages.len() / 2;
+    let mut answers = vec![Message::assistant(text(200, turn)).with_id(format!("a{turn}"))];
+    if turn % 10 == 9 {
+        let edited = format!("edited {}", text(193, turn - 1));
+        answers.push(Message::assistant(edited).with_id(format!("a{}", turn - 1)));
+    }
+    Chat::update().messages(answers)
+}
+
+fn chat(store: &SharedCheckpointer) -> Compiled<Chat> {
+    let mut graph = Graph::<Chat>::new("chat");
+    let answer = graph.node("answer", answer);
+    graph.edge(START, answer).edge(answer, END).checkpointer(store.clone());
+    graph.compile().expect("one node compiles")
+}
+
+fn talk(runtime: &Runtime, graph: &Compiled<Chat>, turns: std::ops::Range<usize>) -> f64 {
+    let begun = measure::cpu_now();
+    for turn in turns {
+        let asked = Message::user(text(100, turn)).with_id(format!("h{turn}"));
+        runtime.finish(graph.run(Chat::input().messages(asked)).thread(THREAD));
+    }
+    measure::cpu_now() - begun
+}
+
+pub(crate) fn run(id: &str, runtime: &Runtime, turns: usize, store: Store) {
+    let open = || {
+        let opened = store.open();
+        (chat(&opened.store), opened)
+    };
+    let (times, ((graph, opened), ends)) = measure::each(open, |(graph, _)| {
+        let part = turns.min(100);
+        let first = talk(runtime, graph, 0..part);
+        talk(runtime, graph, part..turns - part.min(turns - part));
+        let last = talk(runtime, graph, part.max(turns - part)..turns);
+        (first, last)
+    });
+    drop(graph);
+    let read = chat(&opened.again());
+    let state = runtime.block_on(read.threads().state(THREAD)).expect("the thread was filled").state;
+    drop(read);
+    let params = json!({ "turns": turns, "store": store.name() });
+    let extra = json!({ "first100_cpu_s": ends.0, "last100_cpu_s": ends.1 });
+    let result = result(&state.messages, turns);
+    Report { bytes: Some(opened.bytes(runtime)), extra, ..Report::new(params, result) }.print(id, runtime, &times);
+}
+
+fn result(messages: &Messages, turns: usize) -> Value {
+    let texts: Vec<String> = messages.iter().map(|message| message.text().into_owned()).collect();
+    let wanted = (0..turns).flat_map(|turn| [format!("h{turn}"), format!("a{turn}")]);
+    json!({
+        "messages": messages.len(),
+        "edited": texts.iter().filter(|text| text.starts_with("edited ")).count(),
+        "chars": texts.iter().map(String::len).sum::<usize>(),
+        "in_order": messages.iter().map(|message| message.id.as_ref().map(ToString::to_string)).eq(wanted.map(Some)),
+    })
+}

@@ -1,0 +1,128 @@
+//! Several stores on one file, as several processes would have them.
+
+use std::time::Duration;
+
+use superstep::core::error::Code;
+use superstep::core::id::RunId;
+use superstep::core::port::{Checkpointer, Commit, ThreadStatus};
+use superstep::core::testing::block_on;
+use superstep_adapters::sqlite::Sqlite;
+
+use super::folder;
+use super::writing::{diary, pages, write};
+
+fn run(number: u128) -> RunId {
+    RunId::from_bits(number)
+}
+
+/// D5, S7: a thread that one store moves is refused to another, until it is given back.
+#[test]
+fn one_of_two_stores_moves_a_thread() {
+    let path = folder().join("shared.db");
+    let (one, two) = (Sqlite::open(&path).unwrap(), Sqlite::open(&path).unwrap());
+    let lease = block_on(one.acquire(&"t".into(), run(1))).unwrap();
+    let refused = block_on(two.acquire(&"t".into(), run(2))).unwrap_err();
+    assert_eq!((refused.code(), refused.message().contains(&run(1).to_string())), (Code::ThreadBusy, true));
+    block_on(one.commit(&Commit { status: Some(ThreadStatus::Busy), ..Commit::empty(lease.clone(), "".into()) }))
+        .unwrap();
+    assert_eq!(block_on(two.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy));
+    assert_eq!(block_on(two.delete_thread(&"t".into())).unwrap_err().code(), Code::ThreadBusy);
+    one.release(&lease);
+    // Giving back does not wait; the next question to the same store comes after it.
+    block_on(one.prune(&"t".into(), &superstep::core::port::Retention { keep_last: 1, dry_run: true })).unwrap();
+    let taken = block_on(two.acquire(&"t".into(), run(2))).unwrap();
+    assert!(taken.fence > lease.fence);
+    assert_eq!(block_on(one.commit(&Commit::empty(lease, "".into()))).unwrap_err().code(), Code::ThreadBusy);
+}
+
+/// P7: the threads of a store that is gone can be taken at once.
+#[test]
+fn what_a_closed_store_held_is_free() {
+    let path = folder().join("closed.db");
+    let (one, two) = (Sqlite::open(&path).unwrap(), Sqlite::open(&path).unwrap());
+    block_on(one.acquire(&"t".into(), run(1))).unwrap();
+    drop(one);
+    block_on(two.acquire(&"t".into(), run(2))).unwrap();
+}
+
+/// P7: after a power cut nobody holds anything: whoever held it has no lock on the file that is left.
+#[test]
+fn a_copy_of_the_file_is_held_by_nobody() {
+    let folder = folder();
+    let (path, copy) = (folder.join("live.db"), folder.join("copy.db"));
+    let live = Sqlite::open(&path).unwrap();
+    let lease = block_on(live.acquire(&"t".into(), run(1))).unwrap();
+    block_on(live.commit(&Commit { status: Some(ThreadStatus::Busy), ..Commit::empty(lease, "".into()) })).unwrap();
+    for end in ["", "-wal"] {
+        let name = |path: &std::path::Path| format!("{}{end}", path.display());
+        std::fs::copy(name(&path), name(&copy)).unwrap();
+    }
+    let found = Sqlite::open(&copy).unwrap();
+    assert_eq!(block_on(found.status(&"t".into())).unwrap(), Some(ThreadStatus::Idle));
+    block_on(found.acquire(&"t".into(), run(2))).unwrap();
+}
+
+/// P6, P7, H2: from a store that is alive and stands still another takes over after a while; what the first writes then
+/// is refused.
+#[test]
+fn a_store_that_stands_still_is_taken_over_and_fenced() {
+    let path = folder().join("still.db");
+    let one = Sqlite::open(&path).unwrap();
+    let two = Sqlite::options().lapse_after(Duration::from_millis(100)).open(&path).unwrap();
+    let old = block_on(one.acquire(&"t".into(), run(1))).unwrap();
+    let begun = std::time::Instant::now();
+    let new = loop {
+        match block_on(two.acquire(&"t".into(), run(2))) {
+            Ok(lease) => break lease,
+            Err(error) => assert_eq!(error.code(), Code::ThreadBusy, "{error}"),
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "nobody took over");
+    };
+    assert!(begun.elapsed() >= Duration::from_millis(100) && new.fence > old.fence);
+    let late = block_on(one.commit(&Commit::empty(old, "".into()))).unwrap_err();
+    assert!(late.message().starts_with("fenced"), "{late}");
+    block_on(two.commit(&Commit::empty(new, "".into()))).unwrap();
+}
+
+/// D5, S1, S7: two stores write many threads of one file at once; each waits for the other, and nothing is lost.
+#[test]
+fn two_stores_write_one_file_at_once() {
+    let path = folder().join("both.db");
+    let stores = [Sqlite::open(&path).unwrap(), Sqlite::open(&path).unwrap()];
+    std::thread::scope(|scope| {
+        for (number, store) in stores.iter().enumerate() {
+            scope.spawn(move || {
+                let graph = diary(store.clone(), 20);
+                for thread in 0..4 {
+                    assert_eq!(write(&graph, &format!("{number}-{thread}"), 25).pages.len(), 25);
+                }
+            });
+        }
+    });
+    let graph = diary(Sqlite::open(&path).unwrap(), 20);
+    for thread in ["0-0", "0-3", "1-0", "1-3"] {
+        assert_eq!(pages(&graph, thread).unwrap().len(), 25);
+    }
+}
+
+/// D5: runs of two stores take turns on one thread; each goes on from what the other saved.
+#[test]
+fn runs_of_two_stores_take_turns_on_one_thread() {
+    let path = folder().join("turns.db");
+    let graphs = [0, 1].map(|_| diary(Sqlite::open(&path).unwrap(), 4));
+    for pages in 1..=20 {
+        assert_eq!(write(&graphs[pages % 2], "t", pages).pages.len(), pages);
+    }
+    std::thread::scope(|scope| {
+        for graph in &graphs {
+            scope.spawn(move || {
+                for _ in 0..10 {
+                    let held = pages(graph, "t").unwrap().len();
+                    write(graph, "t", held + 1);
+                }
+            });
+        }
+    });
+    let held = pages(&graphs[0], "t").unwrap();
+    assert!(held.iter().enumerate().all(|(number, page)| *page == format!("{number:0>4}")), "{held:?}");
+}
