@@ -2,11 +2,11 @@
 
 use superstep::core::checkpoint::{Entry, Namespace};
 use superstep::core::error::{Error, Result};
+use superstep::core::forward_checkpointer;
 use superstep::core::id::{RunId, ThreadId};
 use superstep::core::planted::{Bug, is_planted};
-use superstep::core::port::{
-    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus,
-};
+use superstep::core::port::{At, Checkpointer, Commit, HistoryQuery, Lease, Loaded};
+use superstep::{Memory, ThreadStatus};
 
 use crate::plan::StoreFault;
 use crate::process::{Place, Process};
@@ -164,23 +164,10 @@ impl Checkpointer for SimStore {
         self.call("namespaces", |_, _| self.0.sim.disk.namespaces()).await
     }
 
-    async fn delete_thread(&self, _thread: &ThreadId) -> Result<()> {
-        Err(not_simulated("deleting"))
-    }
-
-    async fn copy_thread(&self, _from: &ThreadId, _to: &ThreadId) -> Result<()> {
-        Err(not_simulated("copying"))
-    }
-
-    async fn prune(&self, _thread: &ThreadId, _retention: &Retention) -> Result<PruneReport> {
-        Err(not_simulated("pruning"))
-    }
-
-    async fn stats(&self) -> Result<Stats> {
-        Err(not_simulated("counting"))
-    }
+    forward_checkpointer!(_this => not_simulated()?; threads, delete_thread, copy_thread, prune, stats);
 }
 
-fn not_simulated(what: &str) -> Error {
-    Error::internal(format!("{what} is not part of the simulation"))
+/// Stands where the store would be for what no schedule asks of it.
+fn not_simulated() -> Result<&'static Memory> {
+    Err(Error::internal("the simulation has no part for this"))
 }

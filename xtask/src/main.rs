@@ -2,8 +2,10 @@
 //!
 //! Dispatches and nothing else; one module per command. Never part of what users build; changes no file unless told to.
 
+mod conformance;
 mod count;
 mod parity;
+mod python;
 mod rust_source;
 mod sim;
 mod spec;
@@ -23,13 +25,14 @@ struct Command {
 }
 
 /// Every command, in the order `--help` prints them.
-const COMMANDS: [Command; 6] = [
+const COMMANDS: [Command; 7] = [
     Command { name: "test", help: test::HELP, run: test::run },
     Command { name: "tidy", help: tidy::HELP, run: tidy::run },
     Command { name: "spec", help: spec::HELP, run: spec::run },
     Command { name: "sim", help: sim::HELP, run: sim::run },
     Command { name: "count", help: count::HELP, run: count::run },
     Command { name: "parity", help: parity::HELP, run: parity::run },
+    Command { name: "conformance", help: conformance::HELP, run: conformance::run },
 ];
 
 fn main() -> ExitCode {
@@ -65,7 +68,7 @@ fn usage(problem: &str) -> ExitCode {
 fn help() -> String {
     COMMANDS
         .iter()
-        .map(|command| format!("cargo xtask {:<6} {}", command.name, command.help))
+        .map(|command| format!("cargo xtask {:<11} {}", command.name, command.help))
         .collect::<Vec<_>>()
         .join("\n")
 }

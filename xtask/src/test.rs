@@ -5,11 +5,11 @@
 use std::time::Instant;
 
 use crate::workspace::Workspace;
-use crate::{count, sim, spec, tidy};
+use crate::{conformance, count, sim, spec, tidy};
 
 /// The line of `--help`.
-pub(crate) const HELP: &str = "formatting, lints, tests, simulation, documentation, house rules, instruction counts \
-                               [--quick: less simulation; no documentation, no counts]";
+pub(crate) const HELP: &str = "formatting, lints, tests, simulation, documentation, house rules, LangGraph's suite, \
+                               instruction counts [--quick: less simulation; no documentation, suite or counts]";
 
 /// What one step does.
 enum Work {
@@ -18,6 +18,7 @@ enum Work {
     Sim,
     Tidy,
     Spec,
+    Conformance,
     Count,
 }
 
@@ -34,7 +35,7 @@ const fn cargo(name: &'static str, arguments: &'static [&'static str]) -> Step {
 }
 
 /// Every step, in order.
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     cargo("fmt", &["fmt", "--all", "--", "--check"]),
     cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     Step { name: "nextest is installed", is_quick: true, work: Work::Nextest },
@@ -55,6 +56,7 @@ const STEPS: [Step; 10] = [
     },
     Step { name: "tidy", is_quick: true, work: Work::Tidy },
     Step { name: "spec", is_quick: true, work: Work::Spec },
+    Step { name: "LangGraph's suite", is_quick: false, work: Work::Conformance },
     Step { name: "instruction counts", is_quick: false, work: Work::Count },
 ];
 
@@ -75,7 +77,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
         perform(workspace, &step.work, quick).map_err(|problem| format!("step `{}` failed: {problem}", step.name))?;
         println!("    {} ok, {:.1} s", step.name, step_begun.elapsed().as_secs_f64());
     }
-    let left_out = if quick { ", doc tests, documentation and instruction counts left out" } else { "" };
+    let left_out = if quick { ", documentation, LangGraph's suite and instruction counts left out" } else { "" };
     println!("everything passed in {:.1} s{left_out}", begun.elapsed().as_secs_f64());
     Ok(())
 }
@@ -87,6 +89,7 @@ fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<(), String
         Work::Sim => sim::check(workspace, if quick { "20000" } else { "200000" }),
         Work::Tidy => tidy::run(workspace, &[]),
         Work::Spec => spec::run(workspace, &["--check".to_owned()]),
+        Work::Conformance => conformance::run(workspace, &[]),
         Work::Count => count::run(workspace, &[]),
     }
 }

@@ -9,10 +9,9 @@ use superstep_core::change::Change;
 use superstep_core::checkpoint::{Checkpoint, FieldChange, Namespace};
 use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error, Result};
-use superstep_core::id::{RunId, ThreadId};
-use superstep_core::port::{
-    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, StateRef, Stats, ThreadStatus,
-};
+use superstep_core::forward_checkpointer;
+use superstep_core::id::ThreadId;
+use superstep_core::port::{At, Checkpointer, Commit, HistoryQuery, Loaded, StateRef};
 
 mod key;
 mod pass;
@@ -225,13 +224,8 @@ fn may_be_repeated(commit: &Commit, refusal: &Error) -> bool {
 }
 
 impl<C: Checkpointer> Checkpointer for Sealed<C> {
-    async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
-        self.store.acquire(thread, run).await
-    }
-
-    fn release(&self, lease: &Lease) {
-        self.store.release(lease);
-    }
+    forward_checkpointer!(this => this.store; acquire, release, threads, status, namespaces);
+    forward_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         let sealed = self.seal_all(commit, &[])?;
@@ -251,29 +245,5 @@ impl<C: Checkpointer> Checkpointer for Sealed<C> {
     async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
         let listed = self.store.history(thread, namespace, query).await?;
         listed.into_iter().map(|loaded| self.open(thread, namespace, loaded)).collect()
-    }
-
-    async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
-        self.store.status(thread).await
-    }
-
-    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
-        self.store.namespaces(thread).await
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        self.store.delete_thread(thread).await
-    }
-
-    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
-        self.store.copy_thread(from, to).await
-    }
-
-    async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
-        self.store.prune(thread, retention).await
-    }
-
-    async fn stats(&self) -> Result<Stats> {
-        self.store.stats().await
     }
 }

@@ -12,7 +12,7 @@ use superstep_core::checkpoint::Namespace;
 use superstep_core::error::Result;
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{
-    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus,
+    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus, ThreadsQuery,
 };
 
 mod commit;
@@ -199,6 +199,11 @@ impl Checkpointer for Sqlite {
         let (name, namespace, query) = (thread.clone(), namespace.clone(), query.clone());
         let listed = self.ask(move |connection| read::history(connection, &name, &namespace, &query)).await;
         listed.map_err(|error| error.on_thread(Some(thread)))
+    }
+
+    async fn threads(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
+        let query = query.clone();
+        self.ask(move |connection| upkeep::threads(connection, &query)).await
     }
 
     async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {

@@ -5,10 +5,11 @@
 
 mod checkpointer;
 mod clock;
+mod forward;
 
 pub use checkpointer::{
     At, Checkpointer, Commit, FieldLog, HistoryQuery, Lease, Loaded, PruneReport, Retention, SharedCheckpointer,
-    StateRef, Stats, ThreadStatus,
+    StateRef, Stats, ThreadStatus, ThreadsQuery,
 };
 pub use clock::Clock;
 

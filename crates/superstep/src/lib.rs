@@ -67,7 +67,7 @@ pub use superstep_core::error::{Code, Error, Kind, Result};
 pub use superstep_core::graph::{BranchPolicy, Compat, END, Endpoint, START};
 pub use superstep_core::machine::{Answers, AsNode, Event, OnLimit, StateUpdate};
 pub use superstep_core::message::{Message, Messages, RemoveAll, RemoveMessage};
-pub use superstep_core::port::{HistoryQuery, Retention, ThreadStatus};
+pub use superstep_core::port::{HistoryQuery, Retention, ThreadStatus, ThreadsQuery};
 pub use superstep_core::record::Record;
 pub use superstep_core::schema::Schema;
 pub use superstep_core::state::State;

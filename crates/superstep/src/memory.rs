@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Bound;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -13,7 +14,7 @@ use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{
-    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus,
+    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus, ThreadsQuery,
 };
 
 mod known;
@@ -111,6 +112,20 @@ impl Checkpointer for Memory {
     async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
         let found = self.ask(thread, |thread| thread.line(namespace).map(|line| line.history(query))).flatten();
         found.unwrap_or_else(|| Ok(Vec::new())).map_err(|error| error.on_thread(Some(thread)))
+    }
+
+    async fn threads(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
+        let after = query.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let most = query.limit.unwrap_or(usize::MAX);
+        let mut found = Vec::new();
+        for shard in &self.0.shards {
+            let shard = lock(shard);
+            let known = shard.range((after, Bound::Unbounded)).filter(|(_, thread)| lock(thread).status().is_some());
+            found.extend(known.map(|(id, _)| id.clone()).take(most));
+        }
+        found.sort_unstable();
+        found.truncate(most);
+        Ok(found)
     }
 
     async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {

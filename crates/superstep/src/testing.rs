@@ -6,14 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Code, Error, Result};
-use superstep_core::id::{RunId, ThreadId};
+use superstep_core::forward_checkpointer;
 use superstep_core::machine::World;
-use superstep_core::port::{
-    At, BoxFuture, Checkpointer, Clock, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention,
-    SharedCheckpointer, Stats, ThreadStatus,
-};
+use superstep_core::port::{BoxFuture, Checkpointer, Clock, Commit, SharedCheckpointer};
 
 use crate::context::lock;
 
@@ -69,13 +65,9 @@ fn gone() -> Error {
 }
 
 impl Checkpointer for CrashAt {
-    async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
-        self.alive()?.acquire(thread, run).await
-    }
-
-    fn release(&self, lease: &Lease) {
-        self.0.disk.release(lease);
-    }
+    forward_checkpointer!(this => this.0.disk; release);
+    forward_checkpointer!(this => this.alive()?; acquire, load, history, threads, status, namespaces);
+    forward_checkpointer!(this => this.alive()?; delete_thread, copy_thread, prune, stats);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         let disk = self.alive()?;
@@ -87,38 +79,6 @@ impl Checkpointer for CrashAt {
             disk.commit(commit).await?;
         }
         Err(gone())
-    }
-
-    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
-        self.alive()?.load(thread, namespace, at).await
-    }
-
-    async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
-        self.alive()?.history(thread, namespace, query).await
-    }
-
-    async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
-        self.alive()?.status(thread).await
-    }
-
-    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
-        self.alive()?.namespaces(thread).await
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        self.alive()?.delete_thread(thread).await
-    }
-
-    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
-        self.alive()?.copy_thread(from, to).await
-    }
-
-    async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
-        self.alive()?.prune(thread, retention).await
-    }
-
-    async fn stats(&self) -> Result<Stats> {
-        self.alive()?.stats().await
     }
 }
 

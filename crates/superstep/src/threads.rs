@@ -7,7 +7,9 @@ use superstep_core::checkpoint::{Checkpoint, Entry, Namespace, Question, StoredE
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId};
 use superstep_core::machine::{AsNode, Breakpoints, Config, Machine, OnLimit, StateUpdate, World, read_state};
-use superstep_core::port::{At, HistoryQuery, Loaded, PruneReport, Retention, SharedCheckpointer, ThreadStatus};
+use superstep_core::port::{
+    At, HistoryQuery, Loaded, PruneReport, Retention, SharedCheckpointer, ThreadStatus, ThreadsQuery,
+};
 use superstep_core::state::{IntoDraft, State};
 
 use crate::compiled::Compiled;
@@ -80,6 +82,14 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
             Error::new(Code::NoCheckpointer, "looking at threads needs a store, and there is none")
                 .help("give one: `graph.checkpointer(..)` or `threads().checkpointer(..)`")
         })
+    }
+
+    /// The ids of the threads in the store, ascending; threads of other graphs that share it are among them.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn list(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
+        self.saver()?.threads(query).await
     }
 
     /// The newest state of a thread, with the questions that are open.

@@ -31,6 +31,8 @@ pub(crate) struct Pruning {
 /// A checkpoint as pruning sees it.
 pub(crate) struct Candidate {
     pub(crate) row: Row,
+    /// A run made it whose checkpoints go, whatever else would keep them.
+    pub(crate) is_unwanted: bool,
     pub(crate) has_pending: bool,
     pub(crate) has_open_question: bool,
 }
@@ -51,14 +53,11 @@ pub(crate) fn has_open_question(pending: &[Pending]) -> bool {
 
 /// Decides what stays of a line; `candidates` are all of its checkpoints, oldest first.
 pub(crate) fn prune(candidates: Vec<Candidate>, holdings: Holdings, retention: &Retention) -> Result<Pruning> {
-    let first_kept = candidates.len().saturating_sub(retention.keep_last);
-    let newest = candidates.last().map_or(0, |candidate| candidate.row.number);
-    let is_kept = |place: usize, candidate: &Candidate| {
-        place >= first_kept || candidate.has_open_question || (candidate.row.number == newest && candidate.has_pending)
-    };
-    let (mut rows, mut kept) = (BTreeMap::new(), BTreeSet::new());
-    for (place, candidate) in candidates.into_iter().enumerate() {
-        if is_kept(place, &candidate) {
+    let (mut rows, mut kept, mut wanted) = (BTreeMap::new(), BTreeSet::new(), 0);
+    for candidate in candidates.into_iter().rev() {
+        wanted += usize::from(!candidate.is_unwanted);
+        let is_needed = candidate.has_open_question || (wanted == 1 && candidate.has_pending);
+        if !candidate.is_unwanted && (wanted <= retention.keep_last || is_needed) {
             kept.insert(candidate.row.number);
         }
         let heads = candidate.row.heads()?;

@@ -20,7 +20,7 @@ pub(super) fn prune(connection: &Connection, thread: &ThreadId, retention: &Rete
     let mut report = PruneReport::default();
     for line in lines {
         let (holdings, lengths) = holdings(connection, line)?;
-        let pruning = decide(candidates(connection, line)?, holdings, retention)?;
+        let pruning = decide(candidates(connection, line, retention)?, holdings, retention)?;
         if pruning.gone.is_empty() {
             continue;
         }
@@ -34,12 +34,21 @@ pub(super) fn prune(connection: &Connection, thread: &ThreadId, retention: &Rete
     Ok(report)
 }
 
-fn candidates(connection: &Connection, line: i64) -> Answer<Vec<Candidate>> {
-    let mut candidates = Vec::new();
+fn candidates(connection: &Connection, line: i64, retention: &Retention) -> Answer<Vec<Candidate>> {
+    let (mut candidates, mut unwanted) = (Vec::new(), BTreeMap::new());
     for row in read::rows(connection, line)? {
+        let is_unwanted = match unwanted.get(&row.origin) {
+            Some(is_unwanted) => *is_unwanted,
+            None if retention.without_runs.is_empty() => false,
+            None => {
+                let is_unwanted = retention.without_runs.contains(&read::origin(connection, line, &row)?.run);
+                unwanted.insert(row.origin, is_unwanted);
+                is_unwanted
+            }
+        };
         let pending = read::pending(connection, line, &row)?;
         let (has_pending, has_open_question) = (!pending.is_empty(), has_open_question(&pending));
-        candidates.push(Candidate { row, has_pending, has_open_question });
+        candidates.push(Candidate { row, is_unwanted, has_pending, has_open_question });
     }
     Ok(candidates)
 }

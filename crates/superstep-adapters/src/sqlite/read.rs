@@ -171,7 +171,8 @@ pub(super) fn rows(connection: &Connection, line: i64) -> Answer<Vec<Row>> {
     Ok(read)
 }
 
-fn origin(connection: &Connection, line: i64, row: &Row) -> Answer<Arc<Origin>> {
+/// What the run of a checkpoint has in common.
+pub(super) fn origin(connection: &Connection, line: i64, row: &Row) -> Answer<Arc<Origin>> {
     let mut statement = connection.prepare_cached("SELECT body FROM origin WHERE key = ?1")?;
     let body: Option<Vec<u8>> = statement.query_row([key(line, row.origin)], |row| row.get(0)).optional()?;
     Ok(Arc::new(OriginRow::read(&body.ok_or_else(|| no_origin(row))?, row.mark.id)?))

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use superstep_core::error::{Code, Error};
 use superstep_core::id::ThreadId;
-use superstep_core::port::{Stats, ThreadStatus};
+use superstep_core::port::{Stats, ThreadStatus, ThreadsQuery};
 
 use super::holder::Watch;
 use super::lease;
@@ -77,6 +77,15 @@ pub(super) fn copy_thread(connection: &Connection, from: &ThreadId, to: &ThreadI
         connection.execute(pending, params![first, last, offset])?;
     }
     Ok(())
+}
+
+/// The ids of threads, ascending.
+pub(super) fn threads(connection: &Connection, query: &ThreadsQuery) -> Answer<Vec<ThreadId>> {
+    let listed = "SELECT name FROM thread WHERE status IS NOT NULL AND name > ?1 ORDER BY name LIMIT ?2";
+    let (after, most) = (query.after.as_ref().map_or("", ThreadId::as_str), query.limit.unwrap_or(usize::MAX));
+    let mut statement = connection.prepare_cached(listed)?;
+    let names = statement.query_map(params![after, i64::try_from(most).unwrap_or(i64::MAX)], |row| row.get(0))?;
+    Ok(names.map(|name| name.map(|name: String| name.into())).collect::<rusqlite::Result<_>>()?)
 }
 
 /// What the file holds.

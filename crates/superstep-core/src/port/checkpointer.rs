@@ -186,13 +186,30 @@ impl HistoryQuery {
     }
 }
 
-/// Which checkpoints stay when a thread is pruned.
+/// Which threads.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadsQuery {
+    /// Only threads whose id comes after this one, which need not exist.
+    pub after: Option<ThreadId>,
+    /// At most this many.
+    pub limit: Option<usize>,
+}
+
+/// Which checkpoints stay when a thread is pruned. The default keeps them all.
 #[derive(Debug, Clone)]
 pub struct Retention {
-    /// The newest of each namespace.
+    /// The newest of each namespace, of those that `without_runs` leaves.
     pub keep_last: usize,
+    /// What these runs made goes, whatever else would keep it.
+    pub without_runs: Vec<RunId>,
     /// Only say what would go.
     pub dry_run: bool,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { keep_last: usize::MAX, without_runs: Vec::new(), dry_run: false }
+    }
 }
 
 /// What pruning did, or would do.
@@ -218,6 +235,8 @@ pub struct Stats {
 /// A place where checkpoints are kept. Write it with `async fn`; the engine boxes it once.
 ///
 /// The promises every implementation keeps are the tests of `testing::checkpointer`, behind the feature `testing`.
+/// A store around another one writes what it does differently and leaves the rest to
+/// [`forward_checkpointer!`](crate::forward_checkpointer).
 pub trait Checkpointer: Send + Sync + 'static {
     /// Takes the right to move a thread, unless another run has it.
     fn acquire(&self, thread: &ThreadId, run: RunId) -> impl Future<Output = Result<Lease>> + Send;
@@ -243,6 +262,9 @@ pub trait Checkpointer: Send + Sync + 'static {
         namespace: &Namespace,
         query: &HistoryQuery,
     ) -> impl Future<Output = Result<Vec<Loaded>>> + Send;
+
+    /// The ids of the threads that exist, which is those something was saved on; ascending, byte by byte.
+    fn threads(&self, query: &ThreadsQuery) -> impl Future<Output = Result<Vec<ThreadId>>> + Send;
 
     /// How a thread stands, or `None` when there is no such thread.
     fn status(&self, thread: &ThreadId) -> impl Future<Output = Result<Option<ThreadStatus>>> + Send;
@@ -319,6 +341,8 @@ boxed! {
     fn load(&self, thread: &'a ThreadId, namespace: &'a Namespace, at: At) -> Option<Loaded>;
     /// See [`Checkpointer::history`].
     fn history(&self, thread: &'a ThreadId, namespace: &'a Namespace, query: &'a HistoryQuery) -> Vec<Loaded>;
+    /// See [`Checkpointer::threads`].
+    fn threads(&self, query: &'a ThreadsQuery) -> Vec<ThreadId>;
     /// See [`Checkpointer::status`].
     fn status(&self, thread: &'a ThreadId) -> Option<ThreadStatus>;
     /// See [`Checkpointer::namespaces`].

@@ -18,6 +18,7 @@ pub mod lineage;
 pub mod parallel;
 pub mod pending;
 pub mod records;
+pub mod runs;
 pub mod threads;
 pub mod upkeep;
 pub mod values;
@@ -57,6 +58,7 @@ macro_rules! checkpointer_conformance {
         $crate::checkpointer_parallel!($open, $drive);
         $crate::checkpointer_pending!($open, $drive);
         $crate::checkpointer_records!($open, $drive);
+        $crate::checkpointer_runs!($open, $drive);
         $crate::checkpointer_threads!($open, $drive);
         $crate::checkpointer_upkeep!($open, $drive);
         $crate::checkpointer_values!($open, $drive);

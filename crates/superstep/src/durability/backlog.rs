@@ -7,13 +7,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, Weak};
 
-use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Code, Error, Result};
-use superstep_core::id::{RunId, ThreadId};
-use superstep_core::port::{
-    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, SharedCheckpointer, Stats,
-    ThreadStatus,
-};
+use superstep_core::forward_checkpointer;
+use superstep_core::port::{Checkpointer, Commit, SharedCheckpointer};
 use tokio::sync::Notify;
 
 use super::without_state;
@@ -61,6 +57,12 @@ impl Backlog {
             }
             moved.await;
         }
+    }
+
+    /// The store, once everything that was handed over is in it.
+    async fn flushed(&self) -> Result<&SharedCheckpointer> {
+        self.flush().await?;
+        Ok(&self.0.store)
     }
 
     /// Hands a commit over; waits while too many are unsaved.
@@ -151,53 +153,10 @@ impl Drop for Writer {
 }
 
 impl Checkpointer for Backlog {
-    async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
-        self.0.store.acquire(thread, run).await
-    }
-
-    fn release(&self, lease: &Lease) {
-        self.0.store.release(lease);
-    }
+    forward_checkpointer!(this => this.0.store; acquire, release, delete_thread, stats);
+    forward_checkpointer!(this => this.flushed().await?; load, history, threads, status, namespaces, copy_thread, prune);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         self.hand_over(commit).await
-    }
-
-    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
-        self.flush().await?;
-        self.0.store.load(thread, namespace, at).await
-    }
-
-    async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
-        self.flush().await?;
-        self.0.store.history(thread, namespace, query).await
-    }
-
-    async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
-        self.flush().await?;
-        self.0.store.status(thread).await
-    }
-
-    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
-        self.flush().await?;
-        self.0.store.namespaces(thread).await
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        self.0.store.delete_thread(thread).await
-    }
-
-    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
-        self.flush().await?;
-        self.0.store.copy_thread(from, to).await
-    }
-
-    async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
-        self.flush().await?;
-        self.0.store.prune(thread, retention).await
-    }
-
-    async fn stats(&self) -> Result<Stats> {
-        self.0.store.stats().await
     }
 }

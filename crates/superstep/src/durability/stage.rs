@@ -8,11 +8,9 @@ use std::sync::{Arc, Mutex};
 use superstep_core::change::Change;
 use superstep_core::checkpoint::{FieldChange, Namespace, Pending};
 use superstep_core::error::Result;
-use superstep_core::id::{CheckpointId, RunId, ThreadId};
-use superstep_core::port::{
-    At, Checkpointer, Commit, FieldLog, HistoryQuery, Lease, Loaded, PruneReport, Retention, SharedCheckpointer, Stats,
-    ThreadStatus,
-};
+use superstep_core::forward_checkpointer;
+use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::port::{At, Checkpointer, Commit, FieldLog, HistoryQuery, Loaded, SharedCheckpointer};
 
 use super::without_state;
 use crate::context::lock;
@@ -79,13 +77,8 @@ fn add_change(fields: &mut Vec<(Arc<str>, FieldLog)>, change: FieldChange) {
 }
 
 impl Checkpointer for Stage {
-    async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
-        self.store.acquire(thread, run).await
-    }
-
-    fn release(&self, lease: &Lease) {
-        self.store.release(lease);
-    }
+    forward_checkpointer!(this => this.store; acquire, release, threads, status);
+    forward_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         if !commit.namespace.is_root() {
@@ -155,31 +148,11 @@ impl Checkpointer for Stage {
         Ok(found)
     }
 
-    async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
-        self.store.status(thread).await
-    }
-
     async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
         let mut namespaces = self.store.namespaces(thread).await?;
         namespaces.extend(lock(&self.waiting).iter().map(|commit| commit.namespace.clone()));
         namespaces.sort();
         namespaces.dedup();
         Ok(namespaces)
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        self.store.delete_thread(thread).await
-    }
-
-    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
-        self.store.copy_thread(from, to).await
-    }
-
-    async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
-        self.store.prune(thread, retention).await
-    }
-
-    async fn stats(&self) -> Result<Stats> {
-        self.store.stats().await
     }
 }

@@ -250,28 +250,29 @@ impl Line {
         copy
     }
 
-    /// Removes all but the newest, what waits for a person, and results that the newest still needs.
+    /// Removes what unwanted runs made, and of the rest all but the newest, what waits for a person, and results that
+    /// the newest still needs.
     pub(super) fn prune(&mut self, retention: &Retention, report: &mut PruneReport) {
-        let first_kept = self.saved.len().saturating_sub(retention.keep_last);
-        let newest = self.order_of_newest();
-        let is_kept = |place: usize, saved: &Saved| {
-            place >= first_kept
-                || saved.known.as_ref().is_some_and(|known| saved.order == newest || known.has_open_question())
+        // How many may stay, counted from the newest.
+        let mut wanted = 0;
+        let mut is_kept = |saved: &Saved| {
+            if retention.without_runs.contains(&saved.checkpoint.run) {
+                return false;
+            }
+            wanted += 1;
+            let is_needed = |known: &Known| wanted == 1 || known.has_open_question();
+            wanted <= retention.keep_last || saved.known.as_deref().is_some_and(is_needed)
         };
-        let places = self.saved.iter().enumerate();
-        let (kept, gone): (Vec<_>, Vec<_>) = places.partition(|(place, saved)| is_kept(*place, saved));
+        let (mut kept, gone): (Vec<_>, Vec<_>) = self.saved.iter().rev().partition(|saved| is_kept(saved));
+        kept.reverse();
         let mut seen = BTreeSet::new();
-        self.visit(kept.iter().map(|(_, saved)| *saved), &mut seen, |_| {});
-        self.visit(gone.iter().map(|(_, saved)| *saved), &mut seen, |version| report.bytes += version.bytes());
+        self.visit(kept.iter().copied(), &mut seen, |_| {});
+        self.visit(gone.iter().copied(), &mut seen, |version| report.bytes += version.bytes());
         report.checkpoints += gone.len();
         if !retention.dry_run && !gone.is_empty() {
-            let kept = kept.into_iter().map(|(_, saved)| saved.clone()).collect();
+            let kept = kept.into_iter().cloned().collect();
             self.keep(kept);
         }
-    }
-
-    fn order_of_newest(&self) -> u64 {
-        self.saved.last().map_or(0, |saved| saved.order)
     }
 
     fn keep(&mut self, kept: Vec<Saved>) {

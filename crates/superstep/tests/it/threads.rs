@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use superstep::core::checkpoint::Source;
-use superstep::core::port::{HistoryQuery, Retention, ThreadStatus};
+use superstep::core::port::{HistoryQuery, Retention, ThreadStatus, ThreadsQuery};
 use superstep::prelude::*;
 use superstep::{Code, Record};
 
@@ -172,7 +172,7 @@ async fn a_pruned_thread_goes_on_like_its_twin() {
     let graph = asking();
     graph.run(json!({ "log": "in" })).thread("t").await.unwrap();
     graph.threads().copy("t", "twin").await.unwrap();
-    let retention = |dry_run| Retention { keep_last: 1, dry_run };
+    let retention = |dry_run| Retention { keep_last: 1, dry_run, ..Retention::default() };
     let planned = graph.threads().prune("t", &retention(true)).await.unwrap();
     assert_eq!((planned.checkpoints, history(&graph, "t").await.len()), (1, 2));
     assert_eq!(graph.threads().prune("t", &retention(false)).await.unwrap().checkpoints, 1);
@@ -180,6 +180,39 @@ async fn a_pruned_thread_goes_on_like_its_twin() {
     let (pruned, twin) = (graph.resume("t", "Ann").await.unwrap(), graph.resume("twin", "Ann").await.unwrap());
     assert_eq!((pruned.state.to_json(), pruned.status), (twin.state.to_json(), twin.status));
     assert_eq!(graph.threads().prune("nowhere", &retention(false)).await.unwrap().checkpoints, 0);
+}
+
+/// R-FWK-33: the threads of a store are listed page by page, and a deleted one no longer.
+#[tokio::test]
+async fn threads_are_listed_page_by_page() {
+    let graph = asking();
+    for thread in ["c", "a", "b"] {
+        graph.run(json!({ "log": "in" })).thread(thread).await.unwrap();
+    }
+    let list = async |after: Option<&str>, limit| {
+        let query = ThreadsQuery { after: after.map(Into::into), limit };
+        graph.threads().list(&query).await.unwrap().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(list(None, Some(2)).await, ["a", "b"]);
+    assert_eq!(list(Some("b"), Some(2)).await, ["c"]);
+    graph.threads().delete("b").await.unwrap();
+    assert_eq!(list(None, None).await, ["a", "c"]);
+}
+
+/// R-FWK-43: what a run made is removed, and the next run goes on from what the one before left.
+#[tokio::test]
+async fn what_a_run_made_is_removed() {
+    let mut graph = line(&Calls::default(), &["a", "b"]);
+    let graph = graph.checkpointer(Memory::new()).compile().unwrap();
+    for input in ["one", "two"] {
+        graph.run(json!({ "log": input })).thread("t").await.unwrap();
+    }
+    let unwanted = graph.threads().state("t").await.unwrap().checkpoint.run;
+    let retention = Retention { without_runs: vec![unwanted], ..Retention::default() };
+    assert_eq!(graph.threads().prune("t", &retention).await.unwrap().checkpoints, 3);
+    assert_eq!(log(&graph.threads().state("t").await.unwrap().state), ["one", "a", "b"]);
+    let outcome = graph.run(json!({ "log": "three" })).thread("t").await.unwrap();
+    assert_eq!(log(&outcome.state), ["one", "a", "b", "three", "a", "b"]);
 }
 
 /// R-FWK-34: what is due is stored with its reason.

@@ -7,10 +7,9 @@ use superstep::Memory;
 use superstep::core::checkpoint::{Entry, Namespace};
 use superstep::core::datum::Datum;
 use superstep::core::error::Result;
-use superstep::core::id::{CheckpointId, RunId, ThreadId};
-use superstep::core::port::{
-    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus,
-};
+use superstep::core::forward_checkpointer;
+use superstep::core::id::{CheckpointId, ThreadId};
+use superstep::core::port::{At, Checkpointer, HistoryQuery, Loaded};
 
 /// A store whose checkpoints come back bent.
 #[derive(Clone)]
@@ -100,17 +99,8 @@ impl<F: Fn(&mut Loaded) + Send + Sync + 'static> Bent<F> {
 }
 
 impl<F: Fn(&mut Loaded) + Send + Sync + 'static> Checkpointer for Bent<F> {
-    async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
-        self.store.acquire(thread, run).await
-    }
-
-    fn release(&self, lease: &Lease) {
-        self.store.release(lease);
-    }
-
-    async fn commit(&self, commit: &Commit) -> Result<()> {
-        self.store.commit(commit).await
-    }
+    forward_checkpointer!(this => this.store; acquire, release, commit, threads, status, namespaces);
+    forward_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats);
 
     async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
         Ok(self.store.load(thread, namespace, at).await?.map(|loaded| self.bent(loaded)))
@@ -119,29 +109,5 @@ impl<F: Fn(&mut Loaded) + Send + Sync + 'static> Checkpointer for Bent<F> {
     async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
         let listed = self.store.history(thread, namespace, query).await?;
         Ok(listed.into_iter().map(|loaded| self.bent(loaded)).collect())
-    }
-
-    async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
-        self.store.status(thread).await
-    }
-
-    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
-        self.store.namespaces(thread).await
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        self.store.delete_thread(thread).await
-    }
-
-    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
-        self.store.copy_thread(from, to).await
-    }
-
-    async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
-        self.store.prune(thread, retention).await
-    }
-
-    async fn stats(&self) -> Result<Stats> {
-        self.store.stats().await
     }
 }

@@ -5,10 +5,16 @@ use serde_json::json;
 use super::writer::{Writer, id, known, run};
 use crate::checkpoint::{Entry, Namespace};
 use crate::error::Code;
-use crate::port::{At, HistoryQuery, SharedCheckpointer, ThreadStatus};
+use crate::id::ThreadId;
+use crate::port::{At, HistoryQuery, Retention, SharedCheckpointer, ThreadStatus, ThreadsQuery};
 
 async fn status(writer: &Writer) -> Option<ThreadStatus> {
     writer.store.status(writer.thread()).await.expect("asking works")
+}
+
+async fn listed(store: &SharedCheckpointer, after: Option<&str>, limit: Option<usize>) -> Vec<ThreadId> {
+    let query = ThreadsQuery { after: after.map(Into::into), limit };
+    store.threads(&query).await.expect("listing works")
 }
 
 /// R-FWK-33: threads with equal ids of checkpoints stay apart.
@@ -174,6 +180,50 @@ pub async fn a_deleted_thread_begins_anew(store: SharedCheckpointer) {
     assert_eq!(anew.listed(&HistoryQuery::default()).await, [1]);
 }
 
+/// R-FWK-33: threads are listed in the order of the bytes of their ids.
+pub async fn threads_are_listed_byte_by_byte(store: SharedCheckpointer) {
+    let mut expected: Vec<ThreadId> =
+        ["b", "a", "B", "a:1", "a_1", "a-1", "a.1", "10", "9", "aa"].map(Into::into).into();
+    for thread in &expected {
+        let mut writer = Writer::open(&store, thread.as_str()).await;
+        writer.steps(2).await;
+        writer.inside("child").steps(1).await;
+        writer.close();
+    }
+    expected.sort();
+    assert_eq!(listed(&store, None, None).await, expected);
+}
+
+/// R-FWK-33: a list of threads begins after an id, which need not exist, and ends at a limit.
+pub async fn threads_are_listed_page_by_page(store: SharedCheckpointer) {
+    for name in ["a", "c", "e", "g"] {
+        Writer::open(&store, name).await.steps(1).await;
+    }
+    assert_eq!(listed(&store, None, Some(2)).await, ["a", "c"].map(Into::into));
+    assert_eq!(listed(&store, Some("c"), Some(1)).await, ["e".into()]);
+    assert_eq!(listed(&store, Some("d"), None).await, ["e", "g"].map(Into::into));
+    assert_eq!(listed(&store, Some("g"), None).await, []);
+    assert_eq!(listed(&store, None, Some(0)).await, []);
+    assert_eq!(listed(&store, None, Some(usize::MAX)).await.len(), 4);
+}
+
+/// R-FWK-33: a thread is listed once something is saved on it, and until it is deleted.
+pub async fn the_threads_that_are_listed_exist(store: SharedCheckpointer) {
+    assert_eq!(listed(&store, None, None).await, []);
+    let mut writer = Writer::open(&store, "saved").await;
+    Writer::open(&store, "taken").await.close();
+    assert_eq!(listed(&store, None, None).await, []);
+    Writer::open(&store, "told").await.stand(ThreadStatus::Error).await;
+    writer.steps(3).await;
+    store.copy_thread(writer.thread(), &"copy".into()).await.expect("the target is free");
+    let retention = Retention { keep_last: 0, ..Retention::default() };
+    store.prune(writer.thread(), &retention).await.expect("pruning works");
+    assert_eq!(listed(&store, None, None).await, ["copy", "saved", "told"].map(Into::into));
+    store.delete_thread(&"copy".into()).await.expect("nobody moves it");
+    assert_eq!(listed(&store, None, None).await, ["saved", "told"].map(Into::into));
+    assert_eq!(store.stats().await.expect("counting works").threads, 2);
+}
+
 #[doc(hidden)]
 #[macro_export]
 macro_rules! checkpointer_threads {
@@ -247,6 +297,24 @@ macro_rules! checkpointer_threads {
             #[test]
             fn a_deleted_thread_begins_anew() {
                 check($open, $drive, checks::a_deleted_thread_begins_anew);
+            }
+
+            /// R-FWK-33: threads are listed in the order of the bytes of their ids.
+            #[test]
+            fn threads_are_listed_byte_by_byte() {
+                check($open, $drive, checks::threads_are_listed_byte_by_byte);
+            }
+
+            /// R-FWK-33: a list of threads begins after an id, which need not exist, and ends at a limit.
+            #[test]
+            fn threads_are_listed_page_by_page() {
+                check($open, $drive, checks::threads_are_listed_page_by_page);
+            }
+
+            /// R-FWK-33: a thread is listed once something is saved on it, and until it is deleted.
+            #[test]
+            fn the_threads_that_are_listed_exist() {
+                check($open, $drive, checks::the_threads_that_are_listed_exist);
             }
         }
     };

@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use superstep::core::checkpoint::Namespace;
-use superstep::core::id::{RunId, ThreadId};
-use superstep::core::port::{At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Stats};
+use superstep::core::forward_checkpointer;
+use superstep::core::port::{Checkpointer, Commit, Lease};
 use superstep::prelude::*;
-use superstep::{Code, Error, Result, Retention, ThreadStatus};
+use superstep::{Code, Error, Result};
 use tokio::sync::Semaphore;
 
 /// A store behind a door. Clones are one and the same.
@@ -64,9 +63,8 @@ impl Door {
 }
 
 impl Checkpointer for Door {
-    async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
-        self.0.disk.acquire(thread, run).await
-    }
+    forward_checkpointer!(this => this.0.disk; acquire, load, history, threads, status, namespaces);
+    forward_checkpointer!(this => this.0.disk; delete_thread, copy_thread, prune, stats);
 
     fn release(&self, lease: &Lease) {
         self.0.released.fetch_add(1, Ordering::SeqCst);
@@ -84,37 +82,5 @@ impl Checkpointer for Door {
             return Err(Error::new(Code::StoreUnavailable, "the save failed, as the test asked"));
         }
         self.0.disk.commit(commit).await
-    }
-
-    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
-        self.0.disk.load(thread, namespace, at).await
-    }
-
-    async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
-        self.0.disk.history(thread, namespace, query).await
-    }
-
-    async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
-        self.0.disk.status(thread).await
-    }
-
-    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
-        self.0.disk.namespaces(thread).await
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        self.0.disk.delete_thread(thread).await
-    }
-
-    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
-        self.0.disk.copy_thread(from, to).await
-    }
-
-    async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
-        self.0.disk.prune(thread, retention).await
-    }
-
-    async fn stats(&self) -> Result<Stats> {
-        self.0.disk.stats().await
     }
 }

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use serde::de::DeserializeOwned;
 use superstep::core::checkpoint::Namespace;
-use superstep::core::id::{RunId, ThreadId};
-use superstep::core::port::{At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Stats};
+use superstep::core::forward_checkpointer;
+use superstep::core::id::ThreadId;
+use superstep::core::port::{At, Checkpointer, Commit, HistoryQuery, Loaded};
 use superstep::prelude::*;
-use superstep::{Code, Error, Result, Retention, ThreadStatus};
+use superstep::{Code, Error, Result};
 
 /// What a store can be made to refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,13 +59,8 @@ fn on_paper(loaded: &Loaded) -> Loaded {
 }
 
 impl Checkpointer for Paper {
-    async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
-        self.disk.acquire(thread, run).await
-    }
-
-    fn release(&self, lease: &Lease) {
-        self.disk.release(lease);
-    }
+    forward_checkpointer!(this => this.disk; acquire, release, threads, status, namespaces);
+    forward_checkpointer!(this => this.disk; delete_thread, copy_thread, prune, stats);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         if commit.checkpoint.is_some() {
@@ -83,29 +79,5 @@ impl Checkpointer for Paper {
     async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
         self.check(Refuses::Loads)?;
         Ok(self.disk.history(thread, namespace, query).await?.iter().map(on_paper).collect())
-    }
-
-    async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
-        self.disk.status(thread).await
-    }
-
-    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
-        self.disk.namespaces(thread).await
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        self.disk.delete_thread(thread).await
-    }
-
-    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
-        self.disk.copy_thread(from, to).await
-    }
-
-    async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
-        self.disk.prune(thread, retention).await
-    }
-
-    async fn stats(&self) -> Result<Stats> {
-        self.disk.stats().await
     }
 }

@@ -2,11 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use superstep::core::checkpoint::{Entry, Namespace};
-use superstep::core::id::{RunId, ThreadId};
-use superstep::core::port::{
-    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus,
-};
+use superstep::core::checkpoint::Entry;
+use superstep::core::forward_checkpointer;
+use superstep::core::port::{Checkpointer, Commit};
 use superstep::{Code, Error, Memory, Result};
 
 /// What a store can be asked.
@@ -16,6 +14,7 @@ pub(super) enum Ask {
     Commit,
     Load,
     History,
+    Threads,
     Status,
     Namespaces,
     Delete,
@@ -77,13 +76,17 @@ fn contents(commit: &Commit) -> String {
 }
 
 impl Checkpointer for Watched {
-    async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
-        self.asked(Ask::Acquire)?.acquire(thread, run).await
-    }
-
-    fn release(&self, lease: &Lease) {
-        self.0.disk.release(lease);
-    }
+    forward_checkpointer!(this => this.0.disk; release);
+    forward_checkpointer!(this => this.asked(Ask::Acquire)?; acquire);
+    forward_checkpointer!(this => this.asked(Ask::Load)?; load);
+    forward_checkpointer!(this => this.asked(Ask::History)?; history);
+    forward_checkpointer!(this => this.asked(Ask::Threads)?; threads);
+    forward_checkpointer!(this => this.asked(Ask::Status)?; status);
+    forward_checkpointer!(this => this.asked(Ask::Namespaces)?; namespaces);
+    forward_checkpointer!(this => this.asked(Ask::Delete)?; delete_thread);
+    forward_checkpointer!(this => this.asked(Ask::Copy)?; copy_thread);
+    forward_checkpointer!(this => this.asked(Ask::Prune)?; prune);
+    forward_checkpointer!(this => this.asked(Ask::Stats)?; stats);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         let disk = self.asked(Ask::Commit)?;
@@ -95,37 +98,5 @@ impl Checkpointer for Watched {
         disk.commit(commit).await?;
         self.say(format!("end {contents}"));
         Ok(())
-    }
-
-    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
-        self.asked(Ask::Load)?.load(thread, namespace, at).await
-    }
-
-    async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
-        self.asked(Ask::History)?.history(thread, namespace, query).await
-    }
-
-    async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
-        self.asked(Ask::Status)?.status(thread).await
-    }
-
-    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
-        self.asked(Ask::Namespaces)?.namespaces(thread).await
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        self.asked(Ask::Delete)?.delete_thread(thread).await
-    }
-
-    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
-        self.asked(Ask::Copy)?.copy_thread(from, to).await
-    }
-
-    async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
-        self.asked(Ask::Prune)?.prune(thread, retention).await
-    }
-
-    async fn stats(&self) -> Result<Stats> {
-        self.asked(Ask::Stats)?.stats().await
     }
 }

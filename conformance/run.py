@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Puts a store of ours under LangGraph's saver suite.
+
+run.py COMMAND... starts COMMAND once for each part of the suite, on an empty store: the word {fresh} in COMMAND becomes
+a path where nothing is yet. What is said on its stdin and stdout is in README.md. The last line counts the checks.
+"""
+
+import asyncio
+import base64
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from langgraph.checkpoint import base
+from langgraph.checkpoint.conformance import checkpointer_test, validate
+
+
+class Child:
+    """The program under test: a question in, an answer out."""
+
+    def __init__(self, command, folder):
+        fresh = str(pathlib.Path(folder) / "store")
+        words = [word.replace("{fresh}", fresh) for word in command]
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, op, **fields):
+        print(json.dumps({"op": op, **fields}), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the program ended at `{op}`")
+        answer = json.loads(line)
+        if "ok" not in answer:
+            raise RuntimeError(f"{op}: {answer['err']}")
+        return answer["ok"]
+
+    def close(self):
+        self.process.stdin.close()
+        if code := self.process.wait(timeout=60):
+            raise RuntimeError(f"the program ended with {code}")
+
+
+class Saver(base.BaseCheckpointSaver):
+    """A saver that keeps nothing: values go out as bytes and come back as they were."""
+
+    def __init__(self, child):
+        super().__init__()
+        self.ask = child.ask
+
+    def pack(self, value):
+        kind, data = self.serde.dumps_typed(value)
+        return [kind, base64.b64encode(data).decode("ascii")]
+
+    def unpack(self, kind, data):
+        return self.serde.loads_typed((kind, base64.b64decode(data)))
+
+    @staticmethod
+    def place(config):
+        where = config["configurable"]
+        return {"t": where["thread_id"], "ns": where.get("checkpoint_ns", "")}
+
+    @staticmethod
+    def config(t, ns, cid):
+        return {"configurable": {"thread_id": t, "checkpoint_ns": ns, "checkpoint_id": cid}}
+
+    def restore(self, row):
+        t, ns, parent = row["t"], row["ns"], row["parent"]
+        values = {channel: self.unpack(*value) for channel, value in row["vals"].items()}
+        return base.CheckpointTuple(
+            config=self.config(t, ns, row["cid"]),
+            checkpoint={**self.unpack(*row["skel"]), "channel_values": values},
+            metadata=row["meta"],
+            parent_config=self.config(t, ns, parent) if parent else None,
+            pending_writes=[(task, channel, self.unpack(*value)) for task, channel, *value in row["writes"]],
+        )
+
+    async def aput(self, config, checkpoint, metadata, new_versions):
+        place = self.place(config)
+        values = checkpoint["channel_values"]
+        self.ask(
+            "put",
+            **place,
+            cid=checkpoint["id"],
+            parent=base.get_checkpoint_id(config),
+            skel=self.pack({key: value for key, value in checkpoint.items() if key != "channel_values"}),
+            versions=checkpoint["channel_versions"],
+            meta=base.get_checkpoint_metadata(config, metadata),
+            blobs=[
+                [channel, version, self.pack(values[channel])]
+                for channel, version in new_versions.items()
+                if channel in values
+            ],
+        )
+        return self.config(place["t"], place["ns"], checkpoint["id"])
+
+    async def aput_writes(self, config, writes, task_id, task_path=""):
+        packed = [[channel, *self.pack(value)] for channel, value in writes]
+        cid = base.get_checkpoint_id(config)
+        self.ask("put_writes", **self.place(config), cid=cid, task=task_id, path=task_path, writes=packed)
+
+    async def aget_tuple(self, config):
+        row = self.ask("get", **self.place(config), cid=base.get_checkpoint_id(config))
+        return row and self.restore(row)
+
+    async def alist(self, config, *, filter=None, before=None, limit=None):
+        where = config["configurable"] if config else {}
+        rows = self.ask(
+            "list",
+            t=where.get("thread_id"),
+            ns=where.get("checkpoint_ns"),
+            cid=where.get("checkpoint_id"),
+            filter=filter,
+            before=before and base.get_checkpoint_id(before),
+            limit=limit,
+        )
+        for row in rows:
+            yield self.restore(row)
+
+    async def adelete_thread(self, thread_id):
+        self.ask("delete_thread", t=thread_id)
+
+    async def adelete_for_runs(self, run_ids):
+        self.ask("delete_for_runs", runs=list(run_ids))
+
+    async def acopy_thread(self, source_thread_id, target_thread_id):
+        self.ask("copy_thread", src=source_thread_id, dst=target_thread_id)
+
+    async def aprune(self, thread_ids, *, strategy="keep_latest"):
+        self.ask("prune", threads=list(thread_ids), strategy=strategy)
+
+
+@checkpointer_test(name="superstep")
+async def under_test():
+    with tempfile.TemporaryDirectory() as folder:
+        child = Child(sys.argv[1:], folder)
+        yield Saver(child)
+        child.close()
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit("usage: run.py COMMAND...")
+    results = asyncio.run(validate(under_test)).results
+    for part, result in results.items():
+        counted = f"{result.tests_passed} passed, {result.tests_failed} failed" if result.detected else "NOT RUN"
+        print(f"{part}: {counted}")
+        for failure in result.failures:
+            print(f"  {failure}")
+    passed = sum(result.tests_passed for result in results.values())
+    failed = sum(result.tests_failed + (not result.detected) for result in results.values())
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+//! A store of ours as a saver of LangGraph's: JSON lines in, JSON lines out.
+//!
+//! `cargo xtask conformance` starts it under LangGraph's own suite. It asks the stores through their port and through
+//! nothing else: `saver` says how, `forms` how a foreign checkpoint looks inside ours, `ask` what may be asked.
+
+mod ask;
+mod forms;
+mod saver;
+
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use superstep::Memory;
+#[cfg(feature = "sqlite")]
+use superstep_adapters::sqlite::Sqlite;
+use superstep_core::error::Result;
+use superstep_core::port::{BoxFuture, SharedCheckpointer};
+use tokio::runtime::Runtime;
+
+use saver::Saver;
+
+/// A kind of store: its word, what comes after it, and how it is opened.
+struct Kind {
+    word: &'static str,
+    place: Option<&'static str>,
+    open: fn(String) -> BoxFuture<'static, Result<SharedCheckpointer>>,
+}
+
+/// Every store there is.
+const KINDS: &[Kind] = &[
+    Kind { word: "memory", place: None, open: |_| Box::pin(async { Ok(Memory::new().into()) }) },
+    #[cfg(feature = "sqlite")]
+    Kind { word: "sqlite", place: Some("PATH"), open: |path| Box::pin(async { Ok(Sqlite::open(path)?.into()) }) },
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match kind(&words).map(|kind| serve(kind, words.get(1).cloned().unwrap_or_default())) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(problem)) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+        Err(problem) => {
+            eprintln!("{problem}\n{}", usage());
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn kind(words: &[String]) -> std::result::Result<&'static Kind, String> {
+    let word = words.first().ok_or("which store?")?;
+    let kind = KINDS.iter().find(|kind| kind.word == word).ok_or_else(|| format!("there is no store `{word}`"))?;
+    match (kind.place, words.len()) {
+        (None, 1) | (Some(_), 2) => Ok(kind),
+        (None, _) => Err(format!("nothing comes after `{word}`")),
+        (Some(place), _) => Err(format!("after `{word}` comes one word: {place}")),
+    }
+}
+
+fn usage() -> String {
+    let forms = KINDS.iter().map(|kind| format!("{} {}", kind.word, kind.place.unwrap_or_default()).trim().to_owned());
+    format!(
+        "usage: saver_stdio {} (other stores need the feature of their name)",
+        forms.collect::<Vec<_>>().join(" | ")
+    )
+}
+
+/// Answers line by line until there are no more.
+fn serve(kind: &Kind, place: String) -> std::result::Result<(), String> {
+    let runtime = Runtime::new().map_err(|error| format!("no runtime: {error}"))?;
+    let store = runtime.block_on((kind.open)(place)).map_err(|error| error.to_string())?;
+    let saver = Saver::new(store);
+    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    let mut line = Vec::new();
+    while input.read_until(b'\n', &mut line).map_err(|error| format!("cannot read: {error}"))? > 0 {
+        let reply = reply(&runtime, &saver, &line);
+        writeln!(output, "{reply}").and_then(|()| output.flush()).map_err(|error| format!("cannot write: {error}"))?;
+        line.clear();
+    }
+    Ok(())
+}
+
+fn reply(runtime: &Runtime, saver: &Saver, line: &[u8]) -> Value {
+    let asked = serde_json::from_slice(line).map_err(|error| format!("not understood: {error}"));
+    match asked.and_then(|ask| runtime.block_on(saver.answer(ask)).map_err(|error| error.to_string())) {
+        Ok(result) => json!({ "ok": result }),
+        Err(problem) => json!({ "err": problem }),
+    }
+}
