@@ -75,7 +75,8 @@ impl Options {
     }
 
     /// After how long another process may take the threads of one that is alive and does nothing, such as one that was
-    /// stopped. 15 seconds unless told. The threads of a process that died can be taken at once.
+    /// stopped; all processes of a file should say the same. 15 seconds unless told. The threads of a process that died
+    /// can be taken at once.
     pub fn lapse_after(mut self, lapse: Duration) -> Self {
         self.lapse = lapse;
         self
@@ -87,6 +88,7 @@ impl Options {
     /// When the file cannot be opened, is not a store of ours, or was written by a newer version.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Sqlite> {
         let place = open::Place::new(path.as_ref());
+        place.check_disk()?;
         let writer = Writer::start(place.clone(), self)?;
         let readers = Readers::new(place, self.busy);
         Ok(Sqlite(Arc::new(Inner { readers, held: Held::default(), writer })))

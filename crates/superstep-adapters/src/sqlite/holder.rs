@@ -105,6 +105,17 @@ impl Watch {
         Self(Arc::new(Watching { database: place.path().map(Path::to_owned), lapse, seen: Mutex::default() }))
     }
 
+    /// Removes what holders left behind that are gone.
+    pub(super) fn sweep(&self, connection: &Connection) -> Answer<()> {
+        let mut statement = connection.prepare("SELECT id, token FROM holder")?;
+        let holders: Vec<(i64, String)> =
+            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+        for (holder, _) in holders.iter().filter(|(_, token)| !self.has_lock(token)) {
+            connection.execute("DELETE FROM holder WHERE id = ?1", [holder])?;
+        }
+        Ok(())
+    }
+
     /// Whether another holder still moves its threads.
     pub(super) fn is_alive(&self, connection: &Connection, holder: i64) -> Answer<bool> {
         let mut statement = connection.prepare_cached("SELECT token, beat FROM holder WHERE id = ?1")?;

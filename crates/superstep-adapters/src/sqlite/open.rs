@@ -78,6 +78,17 @@ CREATE TABLE pending (
 ) STRICT;
 ";
 
+/// Kinds of disk that belong to another machine, by the number the system gives them.
+#[cfg(target_os = "linux")]
+const NETWORK_DISKS: [(u32, &str); 6] = [
+    (0x6969, "NFS"),
+    (0x517b, "SMB"),
+    (0xff53_4d42, "CIFS"),
+    (0xfe53_4d42, "SMB"),
+    (0x7461_636f, "OCFS2"),
+    (0x00c3_6400, "Ceph"),
+];
+
 /// The key of a row in a line.
 pub(super) fn key(line: i64, number: u64) -> i64 {
     line << 32 | number.cast_signed()
@@ -110,6 +121,29 @@ impl Place {
     /// The name in messages.
     pub(super) fn name(&self) -> String {
         self.0.as_ref().map_or_else(|| ":memory:".to_owned(), |path| path.display().to_string())
+    }
+
+    /// Refuses a disk of another machine: locks and the write-ahead log do not hold between machines.
+    #[cfg(target_os = "linux")]
+    pub(super) fn check_disk(&self) -> Result<()> {
+        let folder = self.0.as_deref().and_then(Path::parent).map(|folder| match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        });
+        let Some(Ok(disk)) = folder.map(rustix::fs::statfs) else { return Ok(()) };
+        let network = NETWORK_DISKS.iter().find(|(number, _)| *number == disk.f_type as u32);
+        network.map_or(Ok(()), |(_, kind)| {
+            let message = format!("`{}` is on a network disk ({kind})", self.name());
+            Err(Error::new(Code::StoreUnavailable, message)
+                .help("put the file on a disk of this machine; for several machines use PostgreSQL")
+                .retryable(false))
+        })
+    }
+
+    /// Other systems do not tell in a way that is the same everywhere; SQLite finds out when it opens its log.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn check_disk(&self) -> Result<()> {
+        Ok(())
     }
 
     /// A connection that waits for others.

@@ -6,7 +6,7 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rusqlite::Connection;
 use superstep_core::error::{Code, Error, Result};
@@ -21,8 +21,8 @@ use super::{Options, Synchronous};
 
 /// The most that goes into one transaction.
 const LARGEST_BATCH: usize = 512;
-/// Every so often a holder of threads says that it is alive.
-const BEAT: Duration = Duration::from_secs(5);
+/// A holder of threads says this often, while a lease lasts, that it is alive.
+const BEATS: u32 = 3;
 
 /// What is left of something once it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,11 +104,10 @@ impl Writer {
     pub(super) fn start(place: Place, options: &Options) -> Result<Self> {
         let watch = Watch::new(&place, options.lapse);
         let connection = place.open_writer(options.busy)?;
+        watch.sweep(&connection).map_err(|trouble| trouble.into_error(&place.name()))?;
         let desk = Desk { connection, holder: Holder::new(&place)?, fence: 0, held: 0 };
         let (works, inbox) = channel();
-        let synchronous = options.synchronous;
-        let mut room =
-            Room { place: place.clone(), busy: options.busy, synchronous, syncs: true, desk, is_spoilt: false };
+        let mut room = Room { place: place.clone(), options: options.clone(), syncs: true, desk, is_spoilt: false };
         let thread =
             std::thread::Builder::new()
                 .name("superstep-sqlite".to_owned())
@@ -197,8 +196,7 @@ fn closed(name: &str) -> Error {
 /// The thread that writes.
 struct Room {
     place: Place,
-    busy: Duration,
-    synchronous: Synchronous,
+    options: Options,
     /// Whether the connection waits for the disk at the end of a transaction.
     syncs: bool,
     desk: Desk,
@@ -208,9 +206,9 @@ struct Room {
 
 impl Room {
     fn work(&mut self, inbox: &Receiver<Box<dyn Work>>) {
-        let mut beaten = Instant::now();
+        let (mut beaten, beat) = (Instant::now(), self.options.lapse / BEATS);
         loop {
-            match inbox.recv_timeout(BEAT.saturating_sub(beaten.elapsed())) {
+            match inbox.recv_timeout(beat.saturating_sub(beaten.elapsed())) {
                 Ok(first) => {
                     let mut batch = vec![first];
                     batch.extend(inbox.try_iter().take(LARGEST_BATCH - 1));
@@ -219,7 +217,7 @@ impl Room {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if beaten.elapsed() >= BEAT {
+            if beaten.elapsed() >= beat {
                 beaten = Instant::now();
                 self.beat();
             }
@@ -276,14 +274,14 @@ impl Room {
     /// A connection that failed is replaced: what the system kept of a failed write only a new one can tell.
     fn restore(&mut self) -> Answer<()> {
         if self.is_spoilt {
-            self.desk.connection = self.place.connect_writer(self.busy)?;
+            self.desk.connection = self.place.connect_writer(self.options.busy)?;
             (self.is_spoilt, self.syncs) = (false, true);
         }
         Ok(())
     }
 
     fn set_syncs(&mut self, effect: Effect) -> rusqlite::Result<()> {
-        let syncs = effect == Effect::Durable && self.synchronous == Synchronous::Full;
+        let syncs = effect == Effect::Durable && self.options.synchronous == Synchronous::Full;
         if syncs != self.syncs {
             let pragma = if syncs { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
             self.desk.connection.execute_batch(pragma)?;

@@ -100,29 +100,33 @@ pub struct Ahead {
     since_input: Option<Vec<(Arc<str>, Change)>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Due {
-    #[serde(rename = "n")]
-    node: Arc<str>,
-    #[serde(rename = "k")]
-    kind: WhyKind,
-    #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
-    from: Option<Arc<str>>,
-    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
-    send: Option<StoredSend>,
-    #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
-    since: Option<(CheckpointId, i64)>,
+/// The node, the kind of reason and the node that led there, what it is given, since when: what is missing at the end is
+/// left out.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Due(
+    Arc<str>,
+    WhyKind,
+    #[serde(default)] Option<Arc<str>>,
+    #[serde(default)] Option<StoredSend>,
+    #[serde(default)] Option<(CheckpointId, i64)>,
+);
+
+impl Serialize for Due {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(node, kind, from, send, since) = self;
+        match (from, send, since) {
+            (None, None, None) => (node, kind).serialize(serializer),
+            (from, None, None) => (node, kind, from).serialize(serializer),
+            (from, send, None) => (node, kind, from, send).serialize(serializer),
+            (from, send, since) => (node, kind, from, send, since).serialize(serializer),
+        }
+    }
 }
 
 impl From<&Checkpoint> for Ahead {
     fn from(checkpoint: &Checkpoint) -> Self {
-        let due = |due: &StoredDue| Due {
-            node: due.node.clone(),
-            kind: due.why.kind,
-            from: due.why.from.clone(),
-            send: due.send.clone(),
-            since: due.since,
-        };
+        let due =
+            |due: &StoredDue| Due(due.node.clone(), due.why.kind, due.why.from.clone(), due.send.clone(), due.since);
         Self {
             due: checkpoint.due.iter().map(due).collect(),
             joins: checkpoint.joins.clone(),
@@ -137,12 +141,7 @@ impl Checkpoint {
     /// Puts a checkpoint together again.
     #[must_use]
     pub fn from_pieces((thread, namespace): (ThreadId, Namespace), mark: Mark, origin: &Origin, ahead: Ahead) -> Self {
-        let due = |due: Due| StoredDue {
-            node: due.node,
-            why: StoredWhy { kind: due.kind, from: due.from },
-            send: due.send,
-            since: due.since,
-        };
+        let due = |Due(node, kind, from, send, since)| StoredDue { node, why: StoredWhy { kind, from }, send, since };
         Self {
             format: origin.format,
             id: mark.id,
@@ -190,5 +189,36 @@ impl Source {
             5 => Self::Fork,
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::datum::Datum;
+
+    #[test]
+    fn what_is_due_is_short_and_comes_back() {
+        let send = StoredSend { index: 3, payload: Datum::json(json!([1])), timeout: None };
+        let since = (CheckpointId::from_bits(7), 2);
+        let rows = [
+            (Due("a".into(), WhyKind::Edge, None, None, None), json!(["a", "edge"])),
+            (Due("a".into(), WhyKind::Route, Some("b".into()), None, None), json!(["a", "route", "b"])),
+            (
+                Due("a".into(), WhyKind::Send, None, Some(send.clone()), None),
+                json!(["a", "send", null, { "index": 3, "payload": [1] }]),
+            ),
+            (Due("a".into(), WhyKind::Goto, None, None, Some(since)), json!(["a", "goto", null, null, [since.0, 2]])),
+            (
+                Due("a".into(), WhyKind::Send, Some("b".into()), Some(send), Some(since)),
+                json!(["a", "send", "b", { "index": 3, "payload": [1] }, [since.0, 2]]),
+            ),
+        ];
+        for (due, form) in rows {
+            assert_eq!(serde_json::to_value(&due).unwrap(), form);
+            assert_eq!(serde_json::from_value::<Due>(form).unwrap(), due);
+        }
     }
 }
