@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use superstep_core::error::{Code, Error, Result};
 
 use super::trouble::{Answer, Trouble, describe};
@@ -154,6 +155,8 @@ impl Place {
         };
         connection.busy_timeout(busy)?;
         connection.set_prepared_statement_cache_capacity(64);
+        // Otherwise some statements are planned anew each time, for the values they are given.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         Ok(connection)
     }
 
