@@ -7,6 +7,7 @@ mod count;
 mod parity;
 mod python;
 mod rust_source;
+mod servers;
 mod sim;
 mod spec;
 mod test;

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use crate::workspace::Workspace;
-use crate::{conformance, count, sim, spec, tidy};
+use crate::{conformance, count, servers, sim, spec, tidy};
 
 /// The line of `--help`.
 pub(crate) const HELP: &str = "formatting, lints, tests, simulation, documentation, house rules, LangGraph's suite, \
@@ -15,6 +15,7 @@ pub(crate) const HELP: &str = "formatting, lints, tests, simulation, documentati
 enum Work {
     Cargo { arguments: &'static [&'static str], environment: &'static [(&'static str, &'static str)] },
     Nextest,
+    Servers,
     Sim,
     Tidy,
     Spec,
@@ -35,10 +36,11 @@ const fn cargo(name: &'static str, arguments: &'static [&'static str]) -> Step {
 }
 
 /// Every step, in order.
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     cargo("fmt", &["fmt", "--all", "--", "--check"]),
     cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     Step { name: "nextest is installed", is_quick: true, work: Work::Nextest },
+    Step { name: "PostgreSQL is installed", is_quick: true, work: Work::Servers },
     cargo("tests", &["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"]),
     Step { name: "simulation", is_quick: true, work: Work::Sim },
     Step {
@@ -86,6 +88,7 @@ fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<(), String
     match work {
         Work::Cargo { arguments, environment } => call(workspace, arguments, environment),
         Work::Nextest => ensure_nextest(workspace),
+        Work::Servers => servers::ensure(),
         Work::Sim => sim::check(workspace, if quick { "20000" } else { "200000" }),
         Work::Tidy => tidy::run(workspace, &[]),
         Work::Spec => spec::run(workspace, &["--check".to_owned()]),

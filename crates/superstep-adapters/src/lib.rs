@@ -2,8 +2,10 @@
 //!
 //! Uses `superstep-core` and nothing else of ours. No feature is on unless asked for.
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod log;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(feature = "sealed")]
 pub mod sealed;
 #[cfg(feature = "sqlite")]

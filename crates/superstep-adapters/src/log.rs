@@ -1,7 +1,8 @@
 //! The log of changes as rows: what a store of tables writes for a commit, and how rows become a checkpoint again.
 //!
 //! Shared by the doors to databases and knows no SQL: `plan` turns a commit into rows, `gather` says which rows are
-//! still missing until a checkpoint is whole, `row` and `head` say what is in them, `sum` notices damage.
+//! still missing until a checkpoint is whole, `row` and `head` say what is in them, `sum` notices damage. `save` puts a
+//! transaction together with what `held` knows of threads.
 //!
 //! Each graph of a thread has a line of checkpoints, numbered in the order they were saved. A checkpoint says for each
 //! field where its value is: whole and short in the row of a checkpoint, or in a part, a row of its own, which is a whole
@@ -11,20 +12,27 @@
 mod bytes;
 mod gather;
 mod head;
+mod held;
 mod plan;
 mod prune;
 mod row;
+mod save;
 mod sum;
 
 pub(crate) use gather::{Gather, Need};
 pub(crate) use head::End;
-pub(crate) use plan::{Base, Draft, Line, check_place, is_made_by};
+pub(crate) use held::{Entry, Held, Taken};
+pub(crate) use plan::{Base, Draft, Line};
 pub(crate) use prune::{Candidate, Holdings, Pruning, has_open_question, prune};
 pub(crate) use row::{OriginRow, PartRow, PendingRow, RemnantRow, Row, damaged, read_change};
+pub(crate) use save::{Job, LineJob, Place, Refusal, Tables, WithMade, made, save};
 
-use superstep_core::error::{Code, Error};
+use std::sync::Arc;
+
+use superstep_core::checkpoint::{Mark, Origin};
+use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{CheckpointId, RunId, ThreadId};
-use superstep_core::port::Lease;
+use superstep_core::port::{HistoryQuery, Lease};
 
 /// The error of a checkpoint that is not there.
 pub(crate) fn missing(id: CheckpointId) -> Error {
@@ -55,4 +63,18 @@ pub(crate) fn invalid(thread: &ThreadId) -> Error {
     let message = format!("`{thread}` is not the id of a thread");
     Error::new(Code::InputInvalid, message)
         .help(format!("an id has 1 to {} of `A-Z a-z 0-9 _ . : -`", ThreadId::LONGEST))
+}
+
+/// Whether a history asks for a checkpoint, place and number aside.
+pub(crate) fn is_wanted(query: &HistoryQuery, mark: &Mark, origin: &Origin) -> bool {
+    query.source.is_none_or(|source| source == mark.source)
+        && query.step.is_none_or(|step| step == mark.step)
+        && query.run.is_none_or(|run| run == origin.run)
+        && query.metadata.iter().all(|(key, value)| origin.metadata.get(key) == Some(value))
+}
+
+/// The names of the fields of a line, out of its row.
+pub(crate) fn read_names(names: &[u8]) -> Result<Vec<Arc<str>>> {
+    serde_json::from_slice(names)
+        .map_err(|error| damaged(CheckpointId::from_bits(0), &format!("the names of fields: {error}")))
 }

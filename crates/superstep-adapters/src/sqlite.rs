@@ -26,13 +26,9 @@ mod upkeep;
 mod write;
 mod writer;
 
-use crate::log;
-use commit::Held;
+use crate::log::{self, Held};
 use read::Readers;
 use writer::Writer;
-
-/// How often a commit is put together anew because somebody pruned or wrote the thread in between.
-const TRIES: usize = 5;
 
 /// How hard a commit is on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,8 +115,8 @@ impl Options {
 /// graph.checkpointer(Sqlite::open(&path)?);
 /// let visits = graph.compile()?;
 ///
-/// visits.run(Visits::input()).thread("door").wait()?;
-/// assert_eq!(visits.run(Visits::input()).thread("door").wait()?.state.count, 2);
+/// visits.run(Visits::input().count(0_u64)).thread("door").wait()?;
+/// assert_eq!(visits.run(Visits::input().count(0_u64)).thread("door").wait()?.state.count, 2);
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), superstep::Error>(())
 /// ```
@@ -188,7 +184,7 @@ impl Checkpointer for Sqlite {
     }
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
-        self.save(commit).await.map_err(|error| error.on_thread(Some(&commit.lease.thread)))
+        log::save(self, commit).await.map_err(|error| error.on_thread(Some(&commit.lease.thread)))
     }
 
     async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {

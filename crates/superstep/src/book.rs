@@ -13,6 +13,7 @@ pages! {
     graphs "guides/graphs.md";
     people "guides/people.md";
     threads "guides/threads.md";
+    stores "guides/stores.md";
     failures "guides/failures.md";
     subgraphs "guides/subgraphs.md";
     testing "guides/testing.md";

@@ -12,6 +12,8 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use superstep::Memory;
+#[cfg(feature = "postgres")]
+use superstep_adapters::postgres::Postgres;
 #[cfg(feature = "sqlite")]
 use superstep_adapters::sqlite::Sqlite;
 use superstep_core::error::Result;
@@ -32,6 +34,12 @@ const KINDS: &[Kind] = &[
     Kind { word: "memory", place: None, open: |_| Box::pin(async { Ok(Memory::new().into()) }) },
     #[cfg(feature = "sqlite")]
     Kind { word: "sqlite", place: Some("PATH"), open: |path| Box::pin(async { Ok(Sqlite::open(path)?.into()) }) },
+    #[cfg(feature = "postgres")]
+    Kind {
+        word: "postgres",
+        place: Some("URL"),
+        open: |url| Box::pin(async move { Ok(Postgres::connect(&url).await?.into()) }),
+    },
 ];
 
 fn main() -> ExitCode {

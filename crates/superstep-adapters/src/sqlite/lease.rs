@@ -6,17 +6,7 @@ use superstep_core::port::{Lease, ThreadStatus};
 
 use super::holder::Watch;
 use super::trouble::{Answer, Trouble};
-use crate::log;
-
-/// A thread that was taken.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
-    /// The row of the thread.
-    pub(super) row: i64,
-    pub(super) fence: u64,
-    /// The fence of whoever had it before.
-    pub(super) before: u64,
-}
+use crate::log::{self, Taken};
 
 /// A thread as its row says.
 struct Found {

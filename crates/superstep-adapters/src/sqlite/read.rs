@@ -13,12 +13,12 @@ use superstep_core::error::Result;
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
 use superstep_core::port::{At, HistoryQuery, Loaded};
 
-use super::commit::Entry;
 use super::open::{Place, key, keys, number};
 use super::trouble::{Answer, Trouble, spoils_connection};
 use super::write::{find_line, number_of};
 use crate::log::{
-    self, Base, End, Gather, Line, Need, OriginRow, PartRow, PendingRow, RemnantRow, Row, damaged, read_change,
+    self, Base, End, Entry, Gather, Line, Need, OriginRow, PartRow, PendingRow, RemnantRow, Row, WithMade, damaged,
+    read_change,
 };
 
 /// Connections that are kept open.
@@ -112,7 +112,7 @@ fn find(connection: &Connection, thread: &ThreadId, namespace: &Namespace, at: A
     let mut rows = statement.query(params![thread.as_str(), namespace.as_str(), id])?;
     let Some(found) = rows.next()? else { return Ok(None) };
     let row = read_row(found)?;
-    let (line, names) = (found.get(11)?, read_names(found.get_ref(12)?.as_str().unwrap_or_default())?.into());
+    let (line, names) = (found.get(11)?, log::read_names(found.get_ref(12)?.as_bytes().unwrap_or_default())?.into());
     let origin = match found.get_ref(13)?.as_blob() {
         Ok(body) => Arc::new(OriginRow::read(body, row.mark.id)?),
         Err(_) => return Err(Trouble::Refused(no_origin(&row))),
@@ -123,11 +123,6 @@ fn find(connection: &Connection, thread: &ThreadId, namespace: &Namespace, at: A
 
 fn no_origin(row: &Row) -> superstep_core::error::Error {
     damaged(row.mark.id, "what its run has in common is gone")
-}
-
-fn read_names(names: &str) -> Result<Vec<Arc<str>>> {
-    serde_json::from_str(names)
-        .map_err(|error| damaged(CheckpointId::from_bits(0), &format!("the names of fields: {error}")))
 }
 
 fn read_id(bits: [u8; 16]) -> CheckpointId {
@@ -292,7 +287,7 @@ fn line(connection: &Connection, thread: &ThreadId, namespace: &Namespace) -> An
         Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
     });
     let Some((line, names)) = found.optional()? else { return Ok(None) };
-    Ok(Some((line, read_names(&names)?)))
+    Ok(Some((line, log::read_names(names.as_bytes())?)))
 }
 
 /// A part of a history, newest first.
@@ -328,7 +323,7 @@ pub(super) fn history(
                 read
             }
         };
-        if is_wanted(query, &row.mark, &shared) {
+        if log::is_wanted(query, &row.mark, &shared) {
             let pending = if found.get(11)? { pending(connection, line, &row)? } else { Vec::new() };
             gather.want(row, shared, pending)?;
             left -= 1;
@@ -336,13 +331,6 @@ pub(super) fn history(
     }
     fill(connection, line, &mut gather)?;
     Ok(gather.finish()?)
-}
-
-fn is_wanted(query: &HistoryQuery, mark: &Mark, origin: &Origin) -> bool {
-    query.source.is_none_or(|source| source == mark.source)
-        && query.step.is_none_or(|step| step == mark.step)
-        && query.run.is_none_or(|run| run == origin.run)
-        && query.metadata.iter().all(|(key, value)| origin.metadata.get(key) == Some(value))
 }
 
 /// A line as its writer needs it.
@@ -356,7 +344,7 @@ pub(super) fn entry(connection: &Connection, thread: i64, place: &(ThreadId, Nam
         .prepare_cached(known)?
         .query_row(params![line, first, last], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?)))?;
     let newest = (base.number, newest_part.map_or(0, number));
-    Ok(Entry::new(Some(line), Line::new(newest, read_names(&names)?, base)))
+    Ok(Entry::new(Some(line), Line::new(newest, log::read_names(names.as_bytes())?, base)))
 }
 
 /// A checkpoint as far as the next one builds on it.
@@ -374,9 +362,6 @@ pub(super) fn base(connection: &Connection, thread: &ThreadId, namespace: &Names
     }
 }
 
-/// A checkpoint with the fields that it changed itself; `None` of them when what it builds on is gone.
-type WithMade = (Loaded, Option<Vec<Arc<str>>>);
-
 /// A checkpoint and which fields it changed.
 pub(super) fn with_made(
     connection: &Connection,
@@ -391,11 +376,7 @@ pub(super) fn with_made(
         None => Some(Base::default()),
         Some(parent) => base(connection, thread, namespace, At::Id(parent))?,
     };
-    let made = parent.map(|parent| {
-        let end = |base: &Base, field: usize| base.heads.get(field).copied().flatten().map(|head| head.end);
-        let is_made = |field: &usize| end(&own, *field) != end(&parent, *field);
-        (0..names.len()).filter(is_made).map(|field| names[field].clone()).collect()
-    });
+    let made = parent.map(|parent| log::made(&names, &own, &parent));
     Ok(Some((loaded, made)))
 }
 

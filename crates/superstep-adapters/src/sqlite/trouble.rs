@@ -7,6 +7,8 @@ use rusqlite::ErrorCode;
 use superstep_core::error::{Code, Error};
 use superstep_core::id::CheckpointId;
 
+use crate::log::Refusal;
+
 /// Why something was not done.
 #[derive(Debug)]
 pub(super) enum Trouble {
@@ -38,14 +40,16 @@ impl From<Error> for Trouble {
 impl Trouble {
     /// The error a caller gets.
     pub(super) fn into_error(self, path: &str) -> Error {
+        self.into_refusal(path).into()
+    }
+
+    /// What the log of changes makes of it.
+    pub(super) fn into_refusal(self, path: &str) -> Refusal {
         match self {
-            Self::Refused(error) => error,
-            Self::Stale => {
-                Error::new(Code::StoreUnavailable, "the thread was changed again and again while it was saved")
-                    .help("nothing of this was saved; try again")
-            }
-            Self::Known(id) => Error::internal(format!("checkpoint {id} was saved with other content")),
-            Self::Database(error) => describe(&error, path),
+            Self::Refused(error) => Refusal::Because(error),
+            Self::Stale => Refusal::Stale,
+            Self::Known(id) => Refusal::Known(id),
+            Self::Database(error) => Refusal::Because(describe(&error, path)),
         }
     }
 }

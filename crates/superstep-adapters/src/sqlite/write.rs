@@ -4,36 +4,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Code, Error};
 use superstep_core::id::CheckpointId;
-use superstep_core::port::{Lease, ThreadStatus};
 
 use super::lease;
 use super::open::{key, keys, number};
 use super::trouble::{Answer, Trouble};
 use super::writer::Desk;
-use crate::log::{Draft, End, PartRow, PendingRow, Row, missing};
-
-/// A transaction that is ready to be written.
-#[derive(Debug)]
-pub(super) struct Job {
-    pub(super) lease: Lease,
-    /// The row of the thread.
-    pub(super) thread: i64,
-    pub(super) lines: Vec<LineJob>,
-    pub(super) status: Option<ThreadStatus>,
-}
-
-/// What comes to one line.
-#[derive(Debug)]
-pub(super) struct LineJob {
-    pub(super) namespace: Namespace,
-    /// Its row; `None` when the line is new.
-    pub(super) row: Option<i64>,
-    /// The number of the newest checkpoint when this was put together.
-    pub(super) newest: u64,
-    pub(super) drafts: Vec<Draft>,
-    /// What is known of tasks, each with the checkpoint it names.
-    pub(super) pending: Vec<(CheckpointId, PendingRow)>,
-}
+use crate::log::{Draft, End, Job, LineJob, PartRow, PendingRow, Row, missing};
 
 impl Job {
     /// Writes everything, or nothing; gives the rows of the lines.

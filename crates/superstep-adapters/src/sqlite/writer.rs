@@ -14,10 +14,11 @@ use superstep_core::id::{RunId, ThreadId};
 use tokio::sync::oneshot;
 
 use super::holder::{Holder, Watch};
-use super::lease::{self, Taken};
+use super::lease;
 use super::open::Place;
 use super::trouble::{Answer, Trouble, spoils_connection};
 use super::{Options, Synchronous};
+use crate::log::Taken;
 
 /// The most that goes into one transaction.
 const LARGEST_BATCH: usize = 512;

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "sealed")]
 mod sealed;
 #[cfg(feature = "sqlite")]

@@ -1,0 +1,132 @@
+//! What is known of the lines of threads that this process holds.
+//!
+//! A help, never the truth: whoever writes compares it with the tables in the same transaction, and when somebody else
+//! was there it is read anew.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use superstep_core::checkpoint::Namespace;
+use superstep_core::error::Result;
+use superstep_core::id::ThreadId;
+use superstep_core::port::Lease;
+
+use super::plan::{Base, Line};
+
+/// Threads that are remembered after they were given back.
+const REMEMBERED: usize = 1_024;
+
+/// A thread that was taken.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken {
+    /// The row of the thread.
+    pub(crate) row: i64,
+    pub(crate) fence: u64,
+    /// The fence of whoever had it before.
+    pub(crate) before: u64,
+}
+
+/// What is known of threads.
+#[derive(Default)]
+pub(crate) struct Held(Mutex<BTreeMap<ThreadId, Arc<Thread>>>);
+
+/// A thread that is held, or was.
+pub(crate) struct Thread {
+    pub(super) row: i64,
+    fence: u64,
+    is_held: bool,
+    /// Few: a graph and those inside it.
+    lines: Mutex<Vec<(Namespace, Entry)>>,
+}
+
+/// A line and its row.
+#[derive(Debug, Default)]
+pub(crate) struct Entry {
+    pub(super) row: Option<i64>,
+    pub(super) line: Line,
+    /// A checkpoint is added to it.
+    pub(super) is_planned: bool,
+}
+
+impl Entry {
+    pub(crate) fn new(row: Option<i64>, line: Line) -> Self {
+        Self { row, line, is_planned: false }
+    }
+
+    /// As much of it as is needed to say something about tasks.
+    fn outline(&self) -> Self {
+        let Base { id, number, .. } = self.line.base;
+        let base = Base { id, number, ..Base::default() };
+        Self::new(self.row, Line::new((self.line.newest, 0), Vec::new(), base))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Thread {
+    /// What is known of a line. To be added to it is taken out: until that is written nobody else can build on what may
+    /// come to nothing.
+    pub(super) fn entry(&self, namespace: &Namespace, is_outline: bool) -> Option<Entry> {
+        let mut lines = lock(&self.lines);
+        let place = lines.iter().position(|(known, _)| known == namespace)?;
+        Some(if is_outline { lines[place].1.outline() } else { lines.swap_remove(place).1 })
+    }
+
+    /// Remembers a line as it was written.
+    pub(super) fn remember(&self, namespace: Namespace, entry: Entry) {
+        let mut lines = lock(&self.lines);
+        lines.retain(|(other, _)| *other != namespace);
+        lines.push((namespace, entry));
+    }
+}
+
+impl Held {
+    /// Remembers that a thread was taken. What was known of it still holds when nobody else had it in between.
+    pub(crate) fn take(&self, thread: &ThreadId, taken: Taken) -> Lease {
+        let mut threads = lock(&self.0);
+        let known = threads.remove(thread).filter(|known| known.row == taken.row && known.fence == taken.before);
+        let lines = known.map(|known| std::mem::take(&mut *lock(&known.lines))).unwrap_or_default();
+        if threads.len() >= REMEMBERED {
+            threads.retain(|_, thread| thread.is_held);
+        }
+        let held = Thread { row: taken.row, fence: taken.fence, is_held: true, lines: Mutex::new(lines) };
+        threads.insert(thread.clone(), Arc::new(held));
+        Lease { thread: thread.clone(), fence: taken.fence }
+    }
+
+    /// The row of a thread that is given back by whoever has it.
+    pub(crate) fn give_back(&self, lease: &Lease) -> Option<i64> {
+        let mut threads = lock(&self.0);
+        let known = threads.get(&lease.thread).filter(|known| known.fence == lease.fence && known.is_held)?;
+        let (row, fence, lines) = (known.row, known.fence, std::mem::take(&mut *lock(&known.lines)));
+        let given = Thread { row, fence, is_held: false, lines: Mutex::new(lines) };
+        threads.insert(lease.thread.clone(), Arc::new(given));
+        Some(row)
+    }
+
+    /// Forgets a thread that was deleted, unless it was taken anew.
+    pub(crate) fn forget(&self, thread: &ThreadId) {
+        let mut threads = lock(&self.0);
+        if threads.get(thread).is_some_and(|known| !known.is_held) {
+            threads.remove(thread);
+        }
+    }
+
+    /// The fence a thread is held with.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn fence_of(&self, thread: &ThreadId) -> Option<u64> {
+        lock(&self.0).get(thread).filter(|known| known.is_held).map(|known| known.fence)
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn has_any(&self) -> bool {
+        lock(&self.0).values().any(|known| known.is_held)
+    }
+
+    pub(super) fn find(&self, lease: &Lease) -> Result<Arc<Thread>> {
+        let known = lock(&self.0).get(&lease.thread).cloned();
+        known.filter(|known| known.fence == lease.fence && known.is_held).ok_or_else(|| super::fenced(lease))
+    }
+}

@@ -1,0 +1,194 @@
+//! The tables as the log of changes sees them, and a transaction of it as one call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use superstep_core::error::{Error, Result};
+use superstep_core::id::CheckpointId;
+use tokio_postgres::Client;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::Postgres;
+use super::read::Reader;
+use super::room::Room;
+use super::trouble::Answer;
+use crate::log::{self, Base, Draft, End, Entry, Held, Job, LineJob, PendingRow, Place, Refusal, Tables, WithMade};
+
+impl Tables for Postgres {
+    fn held(&self) -> &Held {
+        &self.0.holder.held
+    }
+
+    async fn entry(&self, _: i64, place: Place) -> Result<Entry> {
+        let (room, place) = (self.room(), &place);
+        room.read(|client| async move { reader(&client, room).entry(place).await }).await
+    }
+
+    async fn base(&self, place: Place, id: CheckpointId) -> Result<Option<Base>> {
+        let (room, place) = (self.room(), &place);
+        room.read(|client| async move { reader(&client, room).base_of(place, id).await }).await
+    }
+
+    async fn number_of(&self, line: i64, id: CheckpointId) -> Result<Option<u64>> {
+        let room = self.room();
+        let number = room.ask(|client| async move { reader(&client, room).number_of(line, id).await });
+        number.await.map_err(|trouble| trouble.into_error(&room.address))
+    }
+
+    async fn with_made(&self, place: Place, id: CheckpointId) -> Result<Option<WithMade>> {
+        let (room, place) = (self.room(), &place);
+        room.read(|client| async move { reader(&client, room).with_made(place, id).await }).await
+    }
+
+    /// When the connection is lost nobody knows whether it was written, so it is sent again: what is there already is
+    /// then told apart by the numbers and ids of its checkpoints, and entries about tasks replace themselves.
+    async fn write(&self, job: Job) -> Result<Vec<i64>, Refusal> {
+        let room = self.room();
+        let call = Call::new(&job, self.0.holder.id, &room.address.schema)?;
+        let call = &call;
+        let answer = room.ask(|client: Arc<Client>| async move { call.send(&client).await }).await;
+        let (code, lines, place) = answer.map_err(|trouble| trouble.into_error(&room.address))?;
+        match code {
+            0 => Ok(lines),
+            1 => Err(log::fenced(&job.lease).into()),
+            2 => Err(Refusal::Stale),
+            3 => Err(Refusal::Known(nth(job.lines.iter().flat_map(checkpoints), place)?)),
+            4 => Err(log::missing(nth(call.tasks.iter().copied(), place)?).into()),
+            other => Err(Error::internal(format!("a commit was answered with {other}")).into()),
+        }
+    }
+}
+
+pub(super) fn reader<'a>(client: &'a Client, room: &'a Room) -> Reader<'a> {
+    Reader { client, address: &room.address }
+}
+
+fn checkpoints(line: &LineJob) -> impl Iterator<Item = CheckpointId> {
+    line.drafts.iter().map(|draft| draft.row.mark.id)
+}
+
+fn nth(mut ids: impl Iterator<Item = CheckpointId>, place: Option<i64>) -> Result<CheckpointId> {
+    let place = place.and_then(|place| usize::try_from(place - 1).ok());
+    let found = place.and_then(|place| ids.nth(place));
+    found.ok_or_else(|| Error::internal("a commit was refused for something that is not in it"))
+}
+
+/// A call of `commit`, which can be sent more than once.
+struct Call<'a> {
+    statement: String,
+    arguments: Vec<(Box<dyn ToSql + Send + Sync + 'a>, Type)>,
+    /// The checkpoint of each entry about a task.
+    tasks: Vec<CheckpointId>,
+}
+
+impl<'a> Call<'a> {
+    fn new(job: &'a Job, holder: i64, schema: &str) -> Result<Self> {
+        let mut call = Call { statement: String::new(), arguments: Vec::new(), tasks: Vec::new() };
+        call.add(job.thread, Type::INT8).add(job.lease.fence.cast_signed(), Type::INT8).add(holder, Type::INT8);
+        call.add(job.status.map(|status| i16::from(status.number())), Type::INT2);
+        call.lines(&job.lines);
+        let drafts =
+            || job.lines.iter().zip(1..).flat_map(|(line, place)| line.drafts.iter().map(move |it| (place, it)));
+        call.rows(&drafts().collect::<Vec<_>>());
+        call.origins(&drafts().collect::<Vec<_>>());
+        call.parts(&drafts().collect::<Vec<_>>())?;
+        call.pending(&job.lines);
+        let places: Vec<String> = (1..=call.arguments.len()).map(|place| format!("${place}")).collect();
+        call.statement = format!("SELECT code, lines, place FROM {schema}.commit({})", places.join(", "));
+        Ok(call)
+    }
+
+    fn add(&mut self, value: impl ToSql + Send + Sync + 'a, kind: Type) -> &mut Self {
+        self.arguments.push((Box::new(value), kind));
+        self
+    }
+
+    fn column<I, T>(&mut self, of: &[I], kind: Type, value: impl Fn(&I) -> T) -> &mut Self
+    where
+        T: ToSql + Send + Sync + 'a,
+    {
+        self.add(of.iter().map(value).collect::<Vec<T>>(), kind)
+    }
+
+    fn lines(&mut self, lines: &'a [LineJob]) {
+        let lines: Vec<&'a LineJob> = lines.iter().collect();
+        self.column(&lines, Type::INT8_ARRAY, |line| line.row)
+            .column(&lines, Type::BYTEA_ARRAY, |line| line.namespace.as_str().as_bytes())
+            .column(&lines, Type::INT8_ARRAY, |line| line.newest.cast_signed())
+            .column(&lines, Type::BOOL_ARRAY, |line| !line.drafts.is_empty())
+            .column(&lines, Type::BYTEA_ARRAY, |line| {
+                let names = line.drafts.iter().rev().find_map(|draft| draft.names.as_ref());
+                names.map(|names| serde_json::to_vec(names).unwrap_or_default())
+            });
+    }
+
+    fn rows(&mut self, drafts: &[(i32, &'a Draft)]) {
+        let rows: Vec<_> = drafts.iter().map(|(line, draft)| (*line, &draft.row)).collect();
+        self.column(&rows, Type::INT4_ARRAY, |(line, _)| *line)
+            .column(&rows, Type::INT8_ARRAY, |(_, row)| row.number.cast_signed())
+            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| row.mark.id.bits().to_be_bytes().to_vec())
+            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| row.mark.parent.map(|id| id.bits().to_be_bytes().to_vec()))
+            .column(&rows, Type::INT8_ARRAY, |(_, row)| row.mark.step)
+            .column(&rows, Type::INT2_ARRAY, |(_, row)| i16::from(row.mark.source.number()))
+            .column(&rows, Type::INT8_ARRAY, |(_, row)| row.mark.time)
+            .column(&rows, Type::INT8_ARRAY, |(_, row)| row.origin.cast_signed())
+            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| &row.ahead[..])
+            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| &row.heads[..])
+            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| &row.values[..])
+            .column(&rows, Type::INT4_ARRAY, |(_, row)| row.sum().cast_signed());
+    }
+
+    fn origins(&mut self, drafts: &[(i32, &'a Draft)]) {
+        let origins: Vec<_> = drafts.iter().filter_map(|(line, draft)| Some((*line, draft.origin.as_ref()?))).collect();
+        self.column(&origins, Type::INT4_ARRAY, |(line, _)| *line)
+            .column(&origins, Type::INT8_ARRAY, |(_, origin)| origin.number.cast_signed())
+            .column(&origins, Type::BYTEA_ARRAY, |(_, origin)| &origin.body[..]);
+    }
+
+    fn parts(&mut self, drafts: &[(i32, &'a Draft)]) -> Result<()> {
+        let mut parts = Vec::new();
+        for (line, part) in drafts.iter().flat_map(|(line, draft)| draft.parts.iter().map(move |part| (*line, part))) {
+            parts.push((line, part, part.change_text()?));
+        }
+        self.column(&parts, Type::INT4_ARRAY, |(line, ..)| *line)
+            .column(&parts, Type::INT8_ARRAY, |(_, part, _)| part.number.cast_signed())
+            .column(&parts, Type::INT4_ARRAY, |(_, part, _)| part.field.cast_signed())
+            .column(&parts, Type::INT8_ARRAY, |(_, part, _)| End::to_number(part.before))
+            .column(&parts, Type::BYTEA_ARRAY, |(.., change)| change.clone().into_bytes())
+            .column(&parts, Type::BYTEA_ARRAY, |(_, part, _)| &part.body[..])
+            .column(&parts, Type::INT4_ARRAY, |(_, part, change)| part.sum(change).cast_signed());
+        Ok(())
+    }
+
+    /// Of several with one task and slot the last counts, at the place of the first.
+    fn pending(&mut self, lines: &'a [LineJob]) {
+        let mut places = BTreeMap::new();
+        let mut entries: Vec<(i32, &'a CheckpointId, &'a PendingRow)> = Vec::new();
+        for (line, place) in lines.iter().zip(1..) {
+            for (id, row) in &line.pending {
+                let known = *places.entry((place, row.checkpoint, row.task, &row.slot)).or_insert(entries.len());
+                if known == entries.len() {
+                    entries.push((place, id, row));
+                }
+                entries[known].2 = row;
+            }
+        }
+        self.tasks = entries.iter().map(|(_, id, _)| **id).collect();
+        self.column(&entries, Type::INT4_ARRAY, |(line, ..)| *line)
+            .column(&entries, Type::INT8_ARRAY, |(.., row)| row.checkpoint.cast_signed())
+            .column(&entries, Type::BYTEA_ARRAY, |(.., row)| row.task.bits().to_be_bytes().to_vec())
+            .column(&entries, Type::BYTEA_ARRAY, |(.., row)| row.slot.as_bytes())
+            .column(&entries, Type::BYTEA_ARRAY, |(.., row)| &row.body[..])
+            .column(&entries, Type::INT4_ARRAY, |(.., row)| row.sum().cast_signed());
+    }
+
+    async fn send(&self, client: &Client) -> Answer<(i32, Vec<i64>, Option<i64>)> {
+        let arguments: Vec<(&(dyn ToSql + Sync), Type)> =
+            self.arguments.iter().map(|(value, kind)| (&**value as &(dyn ToSql + Sync), kind.clone())).collect();
+        let row = client.query_typed_one(&self.statement, &arguments).await?;
+        let code: i32 = row.try_get(0)?;
+        // Of a commit that was refused some lines have no row.
+        let lines = if code == 0 { row.try_get(1)? } else { Vec::new() };
+        Ok((code, lines, row.try_get(2)?))
+    }
+}

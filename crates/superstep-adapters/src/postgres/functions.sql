@@ -1,0 +1,267 @@
+-- What takes more than one statement is a function, so that it is one journey to the server and one transaction.
+-- Whoever changes a thread locks its row first: what a function looks at then stays as it is until it ends.
+-- Rows are looked up one by one: a join planned while the tables were small would read all of them when they are not.
+
+-- Says that a holder is alive. Worth nothing once the server has crashed, so nobody waits for the disk.
+CREATE FUNCTION @schema@.beat(_holder bigint, _lapse bigint) RETURNS void LANGUAGE plpgsql AS $function$
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
+    INSERT INTO @schema@.holder (id, seen, lapse)
+        VALUES (_holder, clock_timestamp(), _lapse * interval '1 microsecond')
+        ON CONFLICT (id) DO UPDATE SET seen = clock_timestamp(), lapse = excluded.lapse;
+END
+$function$;
+
+-- Whether a thread is moved. `_mine` is the fence that `_me` has for it, 0 when it has none, null when it may be about
+-- to get one: what stands in the row of a thread that was given back, or whose taking was never told, counts for nothing.
+CREATE FUNCTION @schema@.is_moved(_holder bigint, _fence bigint, _me bigint, _mine bigint) RETURNS boolean
+LANGUAGE plpgsql AS $function$
+BEGIN
+    IF _holder IS NULL THEN
+        RETURN false;
+    ELSIF _holder = _me THEN
+        RETURN coalesce(_mine = _fence, true);
+    END IF;
+    RETURN EXISTS (SELECT FROM @schema@.holder h WHERE h.id = _holder AND h.seen + h.lapse > clock_timestamp());
+END
+$function$;
+
+-- Takes a thread for a run, unless another run that is alive has it.
+CREATE FUNCTION @schema@.acquire(
+    _name text, _run bytea, _holder bigint, _lapse bigint, _mine bigint, _least bigint,
+    OUT taken bigint, OUT fence bigint, OUT before bigint, OUT moved_by bytea
+) LANGUAGE plpgsql AS $function$
+DECLARE
+    known record;
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
+    LOOP
+        SELECT t.id, t.fence, t.holder, t.run INTO known FROM @schema@.thread t WHERE t.name = _name FOR UPDATE;
+        IF FOUND THEN
+            IF known.run IS DISTINCT FROM _run AND @schema@.is_moved(known.holder, known.fence, _holder, _mine) THEN
+                moved_by := known.run;
+                RETURN;
+            END IF;
+            before := known.fence;
+            fence := greatest(known.fence, _least) + 1;
+            taken := known.id;
+            UPDATE @schema@.thread t SET fence = acquire.fence, holder = _holder, run = _run WHERE t.id = known.id;
+            EXIT;
+        END IF;
+        before := 0;
+        fence := _least + 1;
+        INSERT INTO @schema@.thread (name, fence, holder, run) VALUES (_name, acquire.fence, _holder, _run)
+            ON CONFLICT (name) DO NOTHING RETURNING id INTO taken;
+        -- Somebody else may have made it just now.
+        EXIT WHEN taken IS NOT NULL;
+    END LOOP;
+    PERFORM FROM @schema@.holder h WHERE h.id = _holder AND h.seen + h.lapse / 4 > clock_timestamp();
+    IF NOT FOUND THEN
+        PERFORM @schema@.beat(_holder, _lapse);
+    END IF;
+END
+$function$;
+
+-- Gives threads back. Those on which nothing was saved are forgotten.
+CREATE FUNCTION @schema@.release(_threads bigint[], _fences bigint[], _holder bigint) RETURNS void
+LANGUAGE plpgsql AS $function$
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
+    FOR i IN 1 .. cardinality(_threads) LOOP
+        UPDATE @schema@.thread t SET holder = NULL, run = NULL
+            WHERE t.id = _threads[i] AND t.fence = _fences[i] AND t.holder = _holder;
+        DELETE FROM @schema@.thread t WHERE t.id = _threads[i] AND t.holder IS NULL AND t.status IS NULL;
+    END LOOP;
+END
+$function$;
+
+-- Gives a thread back that may have been taken without anybody being told.
+CREATE FUNCTION @schema@.abandon(_name text, _holder bigint) RETURNS void LANGUAGE plpgsql AS $function$
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
+    UPDATE @schema@.thread t SET holder = NULL, run = NULL WHERE t.name = _name AND t.holder = _holder;
+    DELETE FROM @schema@.thread t WHERE t.name = _name AND t.holder IS NULL AND t.status IS NULL;
+END
+$function$;
+
+-- Writes a transaction of the log, or nothing of it. Columns of the rows come as arrays; `_line` in them is a place in
+-- the arrays of lines, from 1. The code is 0 when it is written, 1 when the lease is not the newest, 2 when somebody
+-- wrote or pruned in between, 3 when checkpoint `place` is there already, 4 when the checkpoint that task entry `place`
+-- names is not there.
+CREATE FUNCTION @schema@.commit(
+    _thread bigint, _fence bigint, _holder bigint, _status smallint,
+    _line_row bigint[], _line_namespace bytea[], _line_newest bigint[], _line_adds boolean[], _line_names bytea[],
+    _row_line integer[], _row_number bigint[], _row_id bytea[], _row_parent bytea[], _row_step bigint[],
+    _row_source smallint[], _row_time bigint[], _row_origin bigint[], _row_ahead bytea[], _row_heads bytea[],
+    _row_vals bytea[], _row_sum integer[],
+    _origin_line integer[], _origin_number bigint[], _origin_body bytea[],
+    _part_line integer[], _part_number bigint[], _part_field integer[], _part_before bigint[], _part_change bytea[],
+    _part_body bytea[], _part_sum integer[],
+    _task_line integer[], _task_checkpoint bigint[], _task_id bytea[], _task_slot bytea[], _task_body bytea[],
+    _task_sum integer[],
+    OUT code integer, OUT lines bigint[], OUT place bigint
+) LANGUAGE plpgsql AS $function$
+DECLARE
+    known record;
+    fresh bigint;
+BEGIN
+    SELECT t.fence, t.holder, t.status INTO known FROM @schema@.thread t WHERE t.id = _thread FOR UPDATE;
+    IF NOT FOUND OR known.fence <> _fence OR known.holder IS DISTINCT FROM _holder THEN
+        code := 1;
+        RETURN;
+    END IF;
+    lines := _line_row;
+    FOR i IN 1 .. cardinality(lines) LOOP
+        IF lines[i] IS NULL THEN
+            PERFORM FROM @schema@.line l WHERE l.thread = _thread AND sha256(l.namespace) = sha256(_line_namespace[i]);
+            IF FOUND THEN
+                code := 2;
+                RETURN;
+            END IF;
+        ELSIF _line_adds[i] AND _line_newest[i] <> coalesce(
+            (SELECT max(c.number) FROM @schema@.checkpoint c WHERE c.line = lines[i]), 0)
+        THEN
+            code := 2;
+            RETURN;
+        END IF;
+    END LOOP;
+    FOR i IN 1 .. cardinality(_row_line) LOOP
+        PERFORM FROM @schema@.checkpoint c WHERE c.line = lines[_row_line[i]] AND c.id = _row_id[i];
+        IF FOUND THEN
+            code := 3;
+            place := i;
+            RETURN;
+        END IF;
+    END LOOP;
+    FOR i IN 1 .. cardinality(_task_line) LOOP
+        -- Many are of one checkpoint; one that this transaction adds is there in a moment.
+        CONTINUE WHEN i > 1 AND _task_line[i] = _task_line[i - 1] AND _task_checkpoint[i] = _task_checkpoint[i - 1];
+        PERFORM FROM @schema@.checkpoint c WHERE c.line = lines[_task_line[i]] AND c.number = _task_checkpoint[i];
+        CONTINUE WHEN FOUND;
+        PERFORM FROM unnest(_row_line, _row_number) AS added(line, number)
+            WHERE added.line = _task_line[i] AND added.number = _task_checkpoint[i];
+        IF NOT FOUND THEN
+            code := 4;
+            place := i;
+            RETURN;
+        END IF;
+    END LOOP;
+
+    FOR i IN 1 .. cardinality(lines) LOOP
+        IF lines[i] IS NULL THEN
+            INSERT INTO @schema@.line (thread, namespace, names)
+                VALUES (_thread, _line_namespace[i], coalesce(_line_names[i], '[]')) RETURNING id INTO fresh;
+            lines[i] := fresh;
+        ELSIF _line_names[i] IS NOT NULL THEN
+            UPDATE @schema@.line l SET names = _line_names[i] WHERE l.id = lines[i];
+        END IF;
+    END LOOP;
+    IF cardinality(_row_line) > 0 THEN
+        INSERT INTO @schema@.checkpoint
+                (line, number, id, parent, step, source, time, origin, ahead, heads, vals, sum)
+            SELECT lines[added.line], added.number, added.id, added.parent, added.step, added.source, added.time, added.origin,
+                added.ahead, added.heads, added.vals, added.sum
+            FROM unnest(_row_line, _row_number, _row_id, _row_parent, _row_step, _row_source, _row_time, _row_origin,
+                _row_ahead, _row_heads, _row_vals, _row_sum)
+                AS added(line, number, id, parent, step, source, time, origin, ahead, heads, vals, sum);
+    END IF;
+    IF cardinality(_origin_line) > 0 THEN
+        INSERT INTO @schema@.origin (line, number, body)
+            SELECT lines[origin.line], origin.number, origin.body
+            FROM unnest(_origin_line, _origin_number, _origin_body) AS origin(line, number, body);
+    END IF;
+    IF cardinality(_part_line) > 0 THEN
+        INSERT INTO @schema@.part (line, number, field, before, change, body, sum)
+            SELECT lines[part.line], part.number, part.field, part.before, part.change, part.body, part.sum
+            FROM unnest(_part_line, _part_number, _part_field, _part_before, _part_change, _part_body, _part_sum)
+                AS part(line, number, field, before, change, body, sum);
+    END IF;
+    IF cardinality(_task_line) > 0 THEN
+        -- One with the same task and slot is replaced, and keeps its place.
+        INSERT INTO @schema@.pending (line, checkpoint, task, slot, body, sum)
+            SELECT lines[task.line], task.checkpoint, task.id, task.slot, task.body, task.sum
+            FROM unnest(_task_line, _task_checkpoint, _task_id, _task_slot, _task_body, _task_sum) WITH ORDINALITY
+                AS task(line, checkpoint, id, slot, body, sum, place)
+            ORDER BY task.place
+            ON CONFLICT (line, checkpoint, task, sha256(slot)) DO UPDATE SET body = excluded.body, sum = excluded.sum;
+    END IF;
+    IF known.status IS NULL OR known.status <> _status THEN
+        UPDATE @schema@.thread t SET status = coalesce(_status, 1) WHERE t.id = _thread;
+    END IF;
+    code := 0;
+END
+$function$;
+
+-- Removes everything of a thread; gives the run that moves it instead, when there is one.
+CREATE FUNCTION @schema@.delete_thread(_name text, _me bigint, _mine bigint) RETURNS bytea
+LANGUAGE plpgsql AS $function$
+DECLARE
+    known record;
+    gone bigint;
+BEGIN
+    SELECT t.id, t.fence, t.holder, t.run INTO known FROM @schema@.thread t WHERE t.name = _name FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    ELSIF @schema@.is_moved(known.holder, known.fence, _me, _mine) THEN
+        RETURN known.run;
+    END IF;
+    FOR gone IN SELECT l.id FROM @schema@.line l WHERE l.thread = known.id LOOP
+        DELETE FROM @schema@.origin o WHERE o.line = gone;
+        DELETE FROM @schema@.checkpoint c WHERE c.line = gone;
+        DELETE FROM @schema@.part p WHERE p.line = gone;
+        DELETE FROM @schema@.remnant r WHERE r.line = gone;
+        DELETE FROM @schema@.pending p WHERE p.line = gone;
+    END LOOP;
+    DELETE FROM @schema@.line l WHERE l.thread = known.id;
+    DELETE FROM @schema@.thread t WHERE t.id = known.id;
+    RETURN NULL;
+END
+$function$;
+
+-- Copies everything of a thread to one that does not exist. 0 when it did, 1 when there is nothing to copy, 2 when the
+-- other exists. `_mark` tells a copy that was asked for again from the copy of somebody else.
+CREATE FUNCTION @schema@.copy_thread(_from text, _to text, _mark bytea) RETURNS integer
+LANGUAGE plpgsql AS $function$
+DECLARE
+    source record;
+    target bigint;
+    old_line bigint;
+    new_line bigint;
+BEGIN
+    PERFORM FROM @schema@.thread t WHERE t.name = _to AND t.holder IS NULL AND t.run = _mark;
+    IF FOUND THEN
+        RETURN 0;
+    END IF;
+    SELECT t.id, t.status INTO source FROM @schema@.thread t WHERE t.name = _from FOR UPDATE;
+    IF NOT FOUND OR source.status IS NULL THEN
+        RETURN 1;
+    END IF;
+    -- Nobody moves the copy.
+    INSERT INTO @schema@.thread (name, fence, run, status)
+        VALUES (_to, 0, _mark, CASE source.status WHEN 2 THEN 1 ELSE source.status END)
+        ON CONFLICT (name) DO NOTHING RETURNING id INTO target;
+    IF target IS NULL THEN
+        RETURN 2;
+    END IF;
+    FOR old_line IN SELECT l.id FROM @schema@.line l WHERE l.thread = source.id ORDER BY l.id LOOP
+        INSERT INTO @schema@.line (thread, namespace, names)
+            SELECT target, l.namespace, l.names FROM @schema@.line l WHERE l.id = old_line RETURNING id INTO new_line;
+        INSERT INTO @schema@.origin (line, number, body)
+            SELECT new_line, o.number, o.body FROM @schema@.origin o WHERE o.line = old_line;
+        INSERT INTO @schema@.checkpoint (line, number, id, parent, step, source, time, origin, ahead, heads, vals, sum)
+            SELECT new_line, c.number, c.id, c.parent, c.step, c.source, c.time, c.origin, c.ahead, c.heads, c.vals,
+                c.sum
+            FROM @schema@.checkpoint c WHERE c.line = old_line;
+        INSERT INTO @schema@.part (line, number, field, before, change, body, sum)
+            SELECT new_line, p.number, p.field, p.before, p.change, p.body, p.sum
+            FROM @schema@.part p WHERE p.line = old_line;
+        INSERT INTO @schema@.remnant (line, number, vals, sum)
+            SELECT new_line, r.number, r.vals, r.sum FROM @schema@.remnant r WHERE r.line = old_line;
+        -- In the order of the keys: the order in which tasks became known is the order of the rows.
+        INSERT INTO @schema@.pending (line, checkpoint, task, slot, body, sum)
+            SELECT new_line, p.checkpoint, p.task, p.slot, p.body, p.sum
+            FROM @schema@.pending p WHERE p.line = old_line ORDER BY p.id;
+    END LOOP;
+    RETURN 0;
+END
+$function$;

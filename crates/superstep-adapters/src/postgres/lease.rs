@@ -1,0 +1,201 @@
+//! Who may move a thread: one row for each thread, compared with every write, and one for each process that holds any.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use superstep_core::error::{Error, Result};
+use superstep_core::id::{RunId, ThreadId};
+use superstep_core::port::{Lease, ThreadStatus};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_postgres::types::Type;
+
+use super::keeper::Note;
+use super::room::Room;
+use super::trouble::{Answer, Trouble};
+use crate::log::{self, Held, Taken};
+
+/// This process, or one store within it.
+pub(super) struct Holder {
+    pub(super) id: i64,
+    pub(super) lapse: Duration,
+    pub(super) held: Held,
+    /// Threads that are about to be taken, and the runs that want them.
+    claims: Mutex<BTreeMap<ThreadId, RunId>>,
+    /// The greatest fence that was given here.
+    fence: AtomicU64,
+    notes: UnboundedSender<Note>,
+}
+
+/// Nobody else in this process takes the thread meanwhile, so what is known of it here is settled.
+pub(super) struct Claim<'a>(&'a Holder, ThreadId);
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.0.claims().remove(&self.1);
+    }
+}
+
+/// A lease on its way to whoever asked for it; given back when nobody takes it.
+struct Parcel(Option<Lease>, Arc<Holder>);
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        if let Some(lease) = self.0.take() {
+            self.1.release(&lease);
+        }
+    }
+}
+
+impl Holder {
+    pub(super) fn new(lapse: Duration, notes: UnboundedSender<Note>) -> Result<Self> {
+        let mut bits = [0_u8; 8];
+        getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
+        let id = (u64::from_le_bytes(bits) >> 1).cast_signed();
+        let (held, claims, fence) = (Held::default(), Mutex::default(), AtomicU64::new(0));
+        Ok(Self { id, lapse, held, claims, fence, notes })
+    }
+
+    /// How long it may be silent, in microseconds.
+    pub(super) fn lapse(&self) -> i64 {
+        i64::try_from(self.lapse.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    fn claims(&self) -> std::sync::MutexGuard<'_, BTreeMap<ThreadId, RunId>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps others in this process from taking a thread at the same time.
+    pub(super) fn claim(&self, thread: &ThreadId, run: RunId) -> Result<Claim<'_>> {
+        let mut claims = self.claims();
+        if let Some(other) = claims.get(thread) {
+            return Err(log::busy(thread, *other));
+        }
+        claims.insert(thread.clone(), run);
+        Ok(Claim(self, thread.clone()))
+    }
+
+    /// The fence a thread is held with, 0 when it is not.
+    pub(super) fn fence_of(&self, thread: &ThreadId) -> Option<i64> {
+        Some(self.held.fence_of(thread).unwrap_or(0).cast_signed())
+    }
+
+    /// As `fence_of`, for whoever has no claim; `None` when the thread may be taken at this moment.
+    fn settled_fence_of(&self, thread: &ThreadId) -> Option<i64> {
+        let claims = self.claims();
+        if claims.contains_key(thread) { None } else { self.fence_of(thread) }
+    }
+
+    pub(super) fn has_any(&self) -> bool {
+        self.held.has_any()
+    }
+
+    /// Whether the server may know of it.
+    pub(super) fn is_known(&self) -> bool {
+        self.fence.load(Ordering::Relaxed) > 0
+    }
+
+    /// Gives a thread back, without waiting.
+    pub(super) fn release(&self, lease: &Lease) {
+        if let Some(row) = self.held.give_back(lease) {
+            // When nobody reads notes any longer the process ends, and its leases with it.
+            drop(self.notes.send(Note::Release { row, fence: lease.fence }));
+        }
+    }
+
+    pub(super) fn close(&self) {
+        drop(self.notes.send(Note::Close));
+    }
+}
+
+/// Takes a thread for a run. Goes on to its end also when nobody waits any longer, so that it is known who has it.
+pub(super) async fn acquire(room: &Arc<Room>, holder: &Arc<Holder>, thread: &ThreadId, run: RunId) -> Result<Lease> {
+    let (own_room, holder, thread) = (room.clone(), holder.clone(), thread.clone());
+    let taking = room.handle.spawn(async move {
+        let claim = holder.claim(&thread, run)?;
+        let taken = take(&own_room, &holder, &thread, run).await;
+        match taken {
+            Ok(taken) => {
+                holder.fence.fetch_max(taken.fence, Ordering::Relaxed);
+                let lease = holder.held.take(&thread, taken);
+                drop(claim);
+                Ok(Parcel(Some(lease), holder))
+            }
+            Err(trouble) => {
+                if matches!(trouble, Trouble::Database(_)) {
+                    drop(holder.notes.send(Note::Doubt(thread)));
+                }
+                Err(trouble.into_error(&own_room.address))
+            }
+        }
+    });
+    let mut parcel =
+        taking.await.map_err(|error| Error::internal(format!("a thread could not be taken: {error}")))??;
+    parcel.0.take().ok_or_else(|| Error::internal("a lease was given to nobody"))
+}
+
+async fn take(room: &Room, holder: &Holder, thread: &ThreadId, run: RunId) -> Answer<Taken> {
+    let acquire =
+        room.address.fill("SELECT taken, fence, before, moved_by FROM @schema@.acquire($1, $2, $3, $4, $5, $6)");
+    let (acquire, bits) = (&acquire, &run.bits().to_be_bytes()[..]);
+    let (mine, least) = (holder.fence_of(thread), holder.fence.load(Ordering::Relaxed).cast_signed());
+    let row = room.ask(|client| async move {
+        let given = [
+            (&thread.as_str() as _, Type::TEXT),
+            (&bits as _, Type::BYTEA),
+            (&holder.id as _, Type::INT8),
+            (&holder.lapse() as _, Type::INT8),
+            (&mine as _, Type::INT8),
+            (&least as _, Type::INT8),
+        ];
+        Ok(client.query_typed_one(acquire, &given).await?)
+    });
+    let row = row.await?;
+    let Some(taken) = row.try_get::<_, Option<i64>>(0)? else {
+        return Err(Trouble::Refused(log::busy(thread, read_run(row.try_get(3)?))));
+    };
+    let number = |place: usize| row.try_get::<_, i64>(place).map(i64::cast_unsigned);
+    Ok(Taken { row: taken, fence: number(1)?, before: number(2)? })
+}
+
+/// The run that moves a thread, as its row says.
+pub(super) fn read_run(bits: Option<&[u8]>) -> RunId {
+    RunId::from_bits(bits.and_then(|bits| bits.try_into().ok()).map_or(0, u128::from_be_bytes))
+}
+
+/// How a thread stands. Whoever died while moving it moves it no longer.
+pub(super) async fn status(room: &Room, holder: &Holder, thread: &ThreadId) -> Answer<Option<ThreadStatus>> {
+    let asked = room.address.fill(
+        "SELECT status, status = $4 AND @schema@.is_moved(holder, fence, $2, $3) FROM @schema@.thread \
+         WHERE name = $1 AND status IS NOT NULL",
+    );
+    let (asked, mine, busy) = (&asked, holder.settled_fence_of(thread), i16::from(ThreadStatus::Busy.number()));
+    let row = room.ask(|client| async move {
+        let given = [
+            (&thread.as_str() as _, Type::TEXT),
+            (&holder.id as _, Type::INT8),
+            (&mine as _, Type::INT8),
+            (&busy as _, Type::INT2),
+        ];
+        Ok(client.query_typed_opt(asked, &given).await?)
+    });
+    let Some(row) = row.await? else { return Ok(None) };
+    let status = u8::try_from(row.try_get::<_, i16>(0)?).ok().and_then(ThreadStatus::from_number);
+    let is_left = status == Some(ThreadStatus::Busy) && !row.try_get::<_, bool>(1)?;
+    Ok(if is_left { Some(ThreadStatus::Idle) } else { status })
+}
+
+/// Removes everything of a thread. Refused while a run moves it.
+pub(super) async fn delete_thread(room: &Room, holder: &Holder, thread: &ThreadId) -> Answer<()> {
+    let (delete, mine) =
+        (&room.address.fill("SELECT @schema@.delete_thread($1, $2, $3)"), holder.settled_fence_of(thread));
+    let row = room.ask(|client| async move {
+        let given = [(&thread.as_str() as _, Type::TEXT), (&holder.id as _, Type::INT8), (&mine as _, Type::INT8)];
+        Ok(client.query_typed_one(delete, &given).await?)
+    });
+    match row.await?.try_get::<_, Option<&[u8]>>(0)? {
+        Some(run) => Err(Trouble::Refused(log::busy(thread, read_run(Some(run))))),
+        None => Ok(()),
+    }
+}

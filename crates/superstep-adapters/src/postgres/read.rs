@@ -1,0 +1,318 @@
+//! Reading: rows that become checkpoints again, in as few journeys as there can be.
+//!
+//! One brings the checkpoints that are wanted, with what belongs to each; the next brings whatever they still need,
+//! all of it at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use superstep_core::checkpoint::{Namespace, Origin, Pending, Source};
+use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::port::{At, HistoryQuery, Loaded};
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Row as SqlRow};
+
+use super::address::Address;
+use super::rows::{COLUMNS, TASKS, check_given, give_parts, give_remnants, read_origin, read_pending, read_row};
+use super::trouble::Answer;
+use crate::log::{self, Base, Entry, Gather, Line, Need, Place, Row, WithMade, damaged};
+
+/// Checkpoints that are read at once when it is not known how many are wanted.
+const PAGE: i64 = 256;
+
+/// One connection in one transaction.
+pub(super) struct Reader<'a> {
+    pub(super) client: &'a Client,
+    pub(super) address: &'a Address,
+}
+
+/// Which checkpoints of a line, newest first.
+#[derive(Default)]
+struct Which {
+    id: Option<CheckpointId>,
+    before: Option<i64>,
+    source: Option<Source>,
+    step: Option<i64>,
+    limit: i64,
+}
+
+impl From<At> for Which {
+    fn from(at: At) -> Self {
+        let id = match at {
+            At::Latest | At::Newer(_) => None,
+            At::Id(id) => Some(id),
+        };
+        Self { id, limit: 1, ..Self::default() }
+    }
+}
+
+/// A line, and checkpoints of it.
+struct Found {
+    line: i64,
+    names: Vec<Arc<str>>,
+    /// The number of its newest part.
+    newest_part: u64,
+    checkpoints: Vec<(Row, Arc<Origin>, Vec<Pending>)>,
+}
+
+/// A checkpoint as a writer sees it, and its line.
+struct Standing {
+    line: i64,
+    newest_part: u64,
+    names: Vec<Arc<str>>,
+    base: Option<Base>,
+}
+
+impl Reader<'_> {
+    /// Checkpoints of a line, with what belongs to each.
+    async fn find(&self, (thread, namespace): (&ThreadId, &Namespace), which: &Which) -> Answer<Option<Found>> {
+        let asked = self.address.fill(&format!(
+            "SELECT l.id, l.names, (SELECT max(p.number) FROM @schema@.part p WHERE p.line = l.id), o.body, known.tasks, known.slots, known.bodies, known.sums, {COLUMNS} \
+             FROM @schema@.thread t JOIN @schema@.line l ON l.thread = t.id AND sha256(l.namespace) = sha256($2) \
+             LEFT JOIN LATERAL (SELECT * FROM @schema@.checkpoint c WHERE c.line = l.id \
+             AND ($3::bytea IS NULL OR c.id = $3) AND ($4::bigint IS NULL OR c.number < $4) \
+             AND ($5::smallint IS NULL OR c.source = $5) AND ($6::bigint IS NULL OR c.step = $6) \
+             ORDER BY c.number DESC LIMIT $7) AS c ON true \
+             LEFT JOIN @schema@.origin o ON o.line = c.line AND o.number = c.origin {TASKS} \
+             WHERE t.name = $1 ORDER BY c.number DESC"
+        ));
+        let id = which.id.map(|id| id.bits().to_be_bytes().to_vec());
+        let source = which.source.map(|source| i16::from(source.number()));
+        let given = [
+            (&thread.as_str() as _, Type::TEXT),
+            (&namespace.as_str().as_bytes() as _, Type::BYTEA),
+            (&id as _, Type::BYTEA),
+            (&which.before as _, Type::INT8),
+            (&source as _, Type::INT2),
+            (&which.step as _, Type::INT8),
+            (&which.limit as _, Type::INT8),
+        ];
+        let rows = self.client.query_typed(&asked, &given).await?;
+        let Some(first) = rows.first() else { return Ok(None) };
+        let (line, names) = (first.try_get(0)?, log::read_names(first.try_get(1)?)?);
+        let newest_part = first.try_get::<_, Option<i64>>(2)?.unwrap_or(0).cast_unsigned();
+        let mut found = Found { line, names, newest_part, checkpoints: Vec::with_capacity(rows.len()) };
+        for row in &rows {
+            if row.try_get::<_, Option<i64>>(8)?.is_some() {
+                found.add(row)?;
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// Reads whatever checkpoints still need, until that is nothing.
+    async fn fill(
+        &self,
+        line: i64,
+        gather: &mut Gather,
+        way: u64,
+        needs: impl Fn(&Gather) -> superstep_core::error::Result<Vec<Need>>,
+    ) -> Answer<()> {
+        loop {
+            let needs = needs(gather)?;
+            if needs.is_empty() {
+                return Ok(());
+            }
+            let (mut numbers, mut values, mut parts) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+            for need in &needs {
+                match need {
+                    // Rows mostly build on the one before, so those before are read along.
+                    Need::Row(number) => numbers.extend(number.saturating_sub(way).max(1)..=*number),
+                    Need::Values(number) => drop(values.insert(*number)),
+                    Need::Parts(number) => parts.push(number.cast_signed()),
+                }
+            }
+            numbers.extend(&values);
+            let (rows, remnants, parts) =
+                tokio::join!(self.rows(line, &numbers), self.remnants(line, &values), self.parts(line, &parts));
+            give_parts(gather, parts?)?;
+            rows?.into_values().try_for_each(|row| gather.give_row(row))?;
+            give_remnants(gather, remnants?)?;
+            check_given(gather, &needs)?;
+        }
+    }
+
+    async fn rows(&self, line: i64, numbers: &BTreeSet<u64>) -> Answer<BTreeMap<u64, Row>> {
+        if numbers.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let asked = format!("SELECT {COLUMNS} FROM @schema@.checkpoint c WHERE c.line = $1 AND c.number = ANY ($2)");
+        let rows = self.numbered(line, &asked, numbers).await?;
+        rows.iter().map(|row| read_row(row, 0).map(|row| (row.number, row))).collect()
+    }
+
+    /// What is left of checkpoints that were pruned.
+    async fn remnants(&self, line: i64, numbers: &BTreeSet<u64>) -> Answer<Vec<SqlRow>> {
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.numbered(
+            line,
+            "SELECT number, vals, sum FROM @schema@.remnant WHERE line = $1 AND number = ANY ($2)",
+            numbers,
+        )
+        .await
+    }
+
+    async fn numbered(&self, line: i64, asked: &str, numbers: &BTreeSet<u64>) -> Answer<Vec<SqlRow>> {
+        let numbers: Vec<i64> = numbers.iter().map(|number| number.cast_signed()).collect();
+        let given = [(&line as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
+        Ok(self.client.query_typed(&self.address.fill(asked), &given).await?)
+    }
+
+    /// Parts and all that they build on. Each comes once, also where a damaged one leads back to itself.
+    async fn parts(&self, line: i64, numbers: &[i64]) -> Answer<Vec<SqlRow>> {
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked = "WITH RECURSIVE needed(number) AS (SELECT unnest($2) UNION \
+                     SELECT p.before FROM needed JOIN @schema@.part p ON p.line = $1 AND p.number = needed.number \
+                     WHERE p.before > 0) \
+                     SELECT p.number, p.field, p.before, p.change, p.body, p.sum \
+                     FROM needed JOIN @schema@.part p ON p.line = $1 AND p.number = needed.number";
+        let given = [(&line as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
+        Ok(self.client.query_typed(&self.address.fill(asked), &given).await?)
+    }
+
+    /// A checkpoint, where there is one.
+    pub(super) async fn load(&self, (thread, namespace): &Place, at: At) -> Answer<Option<Loaded>> {
+        let Some(found) = self.find((thread, namespace), &at.into()).await? else { return Ok(None) };
+        let line = found.line;
+        if let Some((row, ..)) = found.checkpoints.first()
+            && at == At::Newer(row.mark.id)
+        {
+            return found.outline((thread, namespace));
+        }
+        let (mut gather, way) = found.gather((thread, namespace))?;
+        self.fill(line, &mut gather, way, Gather::needs).await?;
+        Ok(gather.finish()?.pop())
+    }
+
+    /// A part of a history, newest first.
+    pub(super) async fn history(&self, (thread, namespace): &Place, query: &HistoryQuery) -> Answer<Vec<Loaded>> {
+        let place = (thread, namespace);
+        let mut which = Which { source: query.source, step: query.step, ..Which::default() };
+        if let Some(id) = query.before {
+            let before = self.find(place, &At::Id(id).into()).await?;
+            let Some(before) = before else { return Ok(Vec::new()) };
+            let row = before.checkpoints.first().ok_or_else(|| log::missing(id))?;
+            which.before = Some(row.0.number.cast_signed());
+        }
+        let (mut all, mut left) = (None::<Found>, query.limit.unwrap_or(usize::MAX));
+        while left > 0 {
+            which.limit = i64::try_from(left).unwrap_or(PAGE).min(PAGE);
+            let Some(mut page) = self.find(place, &which).await? else { break };
+            let (read, last) = (page.checkpoints.len(), page.checkpoints.last().map(|last| last.0.number));
+            page.checkpoints.retain(|(row, origin, _)| log::is_wanted(query, &row.mark, origin));
+            left -= page.checkpoints.len();
+            match &mut all {
+                Some(all) => all.checkpoints.append(&mut page.checkpoints),
+                None => all = Some(page),
+            }
+            if (read as i64) < which.limit {
+                break;
+            }
+            which.before = last.map(u64::cast_signed);
+        }
+        let Some(found) = all else { return Ok(Vec::new()) };
+        let line = found.line;
+        let (mut gather, way) = found.gather(place)?;
+        self.fill(line, &mut gather, way, Gather::needs).await?;
+        Ok(gather.finish()?)
+    }
+
+    /// A checkpoint as far as the next one builds on it, with the line, its newest part and the names of its fields.
+    async fn base(&self, (thread, namespace): &Place, at: At) -> Answer<Option<Standing>> {
+        let Some(found) = self.find((thread, namespace), &at.into()).await? else { return Ok(None) };
+        let (line, newest_part, names) = (found.line, found.newest_part, found.names.clone());
+        if found.checkpoints.is_empty() {
+            return Ok(Some(Standing { line, newest_part, names, base: None }));
+        }
+        let (mut gather, way) = found.gather((thread, namespace))?;
+        let needs = |gather: &Gather| Ok(gather.base()?.err().map(Need::Row).into_iter().collect());
+        self.fill(line, &mut gather, way, needs).await?;
+        let base = gather.base()?.ok().flatten();
+        Ok(Some(Standing { line, newest_part, names, base }))
+    }
+
+    /// A checkpoint as far as the next one builds on it.
+    pub(super) async fn base_of(&self, place: &Place, id: CheckpointId) -> Answer<Option<Base>> {
+        Ok(self.base(place, At::Id(id)).await?.and_then(|standing| standing.base))
+    }
+
+    /// A line as its writer needs it.
+    pub(super) async fn entry(&self, place: &Place) -> Answer<Entry> {
+        let Some(standing) = self.base(place, At::Latest).await? else { return Ok(Entry::default()) };
+        let Standing { line, newest_part, names, base } = standing;
+        let base = base.unwrap_or_default();
+        Ok(Entry::new(Some(line), Line::new((base.number, newest_part), names, base)))
+    }
+
+    /// A checkpoint and which fields it changed.
+    pub(super) async fn with_made(&self, place: &Place, id: CheckpointId) -> Answer<Option<WithMade>> {
+        let Some(loaded) = self.load(place, At::Id(id)).await? else { return Ok(None) };
+        let Some(Standing { names, base: Some(own), .. }) = self.base(place, At::Id(id)).await? else {
+            return Ok(None);
+        };
+        let parent = match loaded.checkpoint.parent {
+            None => Some(Base::default()),
+            Some(parent) => self.base_of(place, parent).await?,
+        };
+        let made = parent.map(|parent| log::made(&names, &own, &parent));
+        Ok(Some((loaded, made)))
+    }
+
+    /// The number of a checkpoint in its line.
+    pub(super) async fn number_of(&self, line: i64, id: CheckpointId) -> Answer<Option<u64>> {
+        let asked = self.address.fill("SELECT number FROM @schema@.checkpoint WHERE line = $1 AND id = $2");
+        let bits = &id.bits().to_be_bytes()[..];
+        let row = self.client.query_typed_opt(&asked, &[(&line, Type::INT8), (&bits, Type::BYTEA)]).await?;
+        Ok(row.map(|row| row.try_get::<_, i64>(0)).transpose()?.map(i64::cast_unsigned))
+    }
+
+    /// The paths of all graphs that have checkpoints on a thread.
+    pub(super) async fn namespaces(&self, thread: &ThreadId) -> Answer<Vec<Namespace>> {
+        let asked = self.address.fill(
+            "SELECT l.namespace FROM @schema@.thread t JOIN @schema@.line l ON l.thread = t.id WHERE t.name = $1 \
+             AND EXISTS (SELECT FROM @schema@.checkpoint c WHERE c.line = l.id) ORDER BY l.namespace",
+        );
+        let rows = self.client.query_typed(&asked, &[(&thread.as_str(), Type::TEXT)]).await?;
+        let spoilt = || damaged(CheckpointId::from_bits(0), "the path of its graph is no text");
+        let read = rows.iter().map(|row| {
+            let path = std::str::from_utf8(row.try_get(0)?).map_err(|_| spoilt())?;
+            Ok(Namespace::from(path))
+        });
+        read.collect()
+    }
+}
+
+impl Found {
+    fn add(&mut self, row: &SqlRow) -> Answer<()> {
+        let read = read_row(row, 8)?;
+        let shared = self.checkpoints.last().filter(|(known, ..)| known.origin == read.origin);
+        let origin = match (shared, row.try_get::<_, Option<&[u8]>>(3)?) {
+            (Some((_, origin, _)), _) => origin.clone(),
+            (None, body) => Arc::new(read_origin(body, &read)?),
+        };
+        let pending = read_pending(row, 4, &read)?;
+        self.checkpoints.push((read, origin, pending));
+        Ok(())
+    }
+
+    /// The first checkpoint without its values.
+    fn outline(self, (thread, namespace): (&ThreadId, &Namespace)) -> Answer<Option<Loaded>> {
+        let gather = Gather::new(thread, namespace, self.names.into());
+        let first = self.checkpoints.into_iter().next();
+        Ok(first.map(|(row, origin, pending)| gather.outline(row, &origin, pending)).transpose()?)
+    }
+
+    /// The checkpoints while they are being put together, and how many rows each may build on.
+    fn gather(self, (thread, namespace): (&ThreadId, &Namespace)) -> Answer<(Gather, u64)> {
+        let (mut gather, mut way) = (Gather::new(thread, namespace, self.names.into()), 0);
+        for (row, origin, pending) in self.checkpoints {
+            way = way.max(row.heads()?.way.saturating_sub(1));
+            gather.want(row, origin, pending)?;
+        }
+        Ok((gather, way))
+    }
+}

@@ -1,0 +1,78 @@
+-- The tables, version 1. `@schema@` is the quoted name of the schema.
+-- Text that a user chose is bytes here: it may hold what PostgreSQL's own text cannot, and no encoding of the database
+-- changes it. Indexes over it are over a hash, since an entry of an index may not be long.
+
+CREATE TABLE @schema@.version (
+    number integer NOT NULL
+);
+CREATE TABLE @schema@.holder (
+    id bigint PRIMARY KEY,
+    seen timestamptz NOT NULL,
+    lapse interval NOT NULL
+) WITH (fillfactor = 50);
+CREATE TABLE @schema@.thread (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text COLLATE "C" NOT NULL UNIQUE,
+    fence bigint NOT NULL,
+    holder bigint,
+    run bytea,
+    status smallint
+) WITH (fillfactor = 70);
+CREATE TABLE @schema@.line (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    thread bigint NOT NULL,
+    namespace bytea NOT NULL,
+    names bytea NOT NULL
+);
+CREATE UNIQUE INDEX line_by_namespace ON @schema@.line (thread, sha256(namespace));
+CREATE TABLE @schema@.origin (
+    line bigint NOT NULL,
+    number bigint NOT NULL,
+    body bytea NOT NULL,
+    PRIMARY KEY (line, number)
+);
+CREATE TABLE @schema@.checkpoint (
+    line bigint NOT NULL,
+    number bigint NOT NULL,
+    id bytea NOT NULL,
+    parent bytea,
+    step bigint NOT NULL,
+    source smallint NOT NULL,
+    time bigint NOT NULL,
+    origin bigint NOT NULL,
+    ahead bytea NOT NULL,
+    heads bytea NOT NULL,
+    vals bytea NOT NULL,
+    sum integer NOT NULL,
+    PRIMARY KEY (line, number)
+);
+CREATE UNIQUE INDEX checkpoint_by_id ON @schema@.checkpoint (line, id);
+CREATE TABLE @schema@.part (
+    line bigint NOT NULL,
+    number bigint NOT NULL,
+    field integer NOT NULL,
+    before bigint NOT NULL,
+    change bytea NOT NULL,
+    body bytea NOT NULL,
+    sum integer NOT NULL,
+    PRIMARY KEY (line, number)
+);
+CREATE TABLE @schema@.remnant (
+    line bigint NOT NULL,
+    number bigint NOT NULL,
+    vals bytea NOT NULL,
+    sum integer NOT NULL,
+    PRIMARY KEY (line, number)
+);
+CREATE TABLE @schema@.pending (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    line bigint NOT NULL,
+    checkpoint bigint NOT NULL,
+    task bytea NOT NULL,
+    slot bytea NOT NULL,
+    body bytea NOT NULL,
+    sum integer NOT NULL
+);
+CREATE UNIQUE INDEX pending_by_slot ON @schema@.pending (line, checkpoint, task, sha256(slot));
+
+INSERT INTO @schema@.version (number) VALUES (1);

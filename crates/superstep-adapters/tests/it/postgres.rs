@@ -1,0 +1,50 @@
+//! Checkpoints in PostgreSQL, on servers that the tests start themselves.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use superstep_adapters::postgres::{Options, Postgres};
+use superstep_core::testing::block_on;
+
+mod cluster;
+mod faults;
+mod leases;
+mod opening;
+mod pooler;
+mod proxy;
+mod walk;
+
+use cluster::Cluster;
+
+/// The name of a schema that no other test has.
+fn schema() -> String {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    format!("test_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Options with a schema of their own.
+fn options() -> Options {
+    Postgres::options().schema(schema())
+}
+
+/// A store without anything in it, on the server that all tests share.
+fn open() -> Postgres {
+    block_on(options().connect(&Cluster::shared().url())).unwrap()
+}
+
+/// Tries again for a while.
+fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        match attempt() {
+            Some(done) => return done,
+            None => assert!(begun.elapsed() < Duration::from_secs(30), "it did not come"),
+        }
+    }
+}
+
+mod conformance {
+    use super::*;
+
+    superstep_core::checkpointer_conformance!(open);
+}

@@ -1,0 +1,236 @@
+//! Connections that are lost, servers that die, transactions that are taken back: a run waits and goes on, and nothing
+//! is saved twice or told falsely.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use superstep::core::port::SharedCheckpointer;
+use superstep::prelude::*;
+use superstep::{Code, Durability};
+use superstep_adapters::postgres::Postgres;
+use superstep_core::testing::block_on;
+
+use super::cluster::Cluster;
+use super::proxy::{Cut, Proxy};
+use super::walk::{Held, Walk, held, walk};
+use super::{options, schema, until};
+
+/// What a walk leaves when nothing goes wrong.
+fn undisturbed(steps: u64, durability: Durability) -> (Walk, Held) {
+    let memory = Memory::new();
+    let run = walk(memory.clone(), steps, |_| ())
+        .run(Walk::input().log("begin".to_owned()))
+        .thread("t")
+        .durability(durability);
+    ((*run.wait().unwrap().state).clone(), held(&memory, "t"))
+}
+
+/// Walks on a store and compares what it leaves with a walk that nothing disturbs.
+fn check(store: &Postgres, steps: u64, durability: Durability, see: impl Fn(u64) + std::marker::Send + Sync + 'static) {
+    let run =
+        walk(store.clone(), steps, see).run(Walk::input().log("begin".to_owned())).thread("t").durability(durability);
+    let (state, checkpoints) = undisturbed(steps, durability);
+    assert_eq!(*run.wait().unwrap().state, state);
+    assert_eq!(held(store, "t"), checkpoints);
+}
+
+/// R-FWK-37, S10: connections that an administrator ends in the middle of commits are replaced.
+#[test]
+fn a_run_survives_the_end_of_its_connections() {
+    let (cluster, name) = (Cluster::shared(), schema());
+    let url = format!("{}&application_name={name}", cluster.url());
+    let store = block_on(options().connect(&url)).unwrap();
+    let is_done = Arc::new(AtomicBool::new(false));
+    let watched = is_done.clone();
+    let end =
+        format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = '{name}'");
+    let ending = std::thread::spawn(move || {
+        let mut ended = 0;
+        while !watched.load(Ordering::Relaxed) {
+            ended += cluster.query(&end).parse::<usize>().unwrap();
+        }
+        ended
+    });
+    check(&store, 12, Durability::Sync, |_| ());
+    is_done.store(true, Ordering::Relaxed);
+    assert!(ending.join().unwrap() > 0, "nothing was ended, so nothing was shown");
+}
+
+/// R-FWK-37, S9: a server that is killed and comes back is waited for; what was told is there.
+#[test]
+fn a_run_survives_the_death_of_the_server() {
+    let cluster = Arc::new(Cluster::own("killed"));
+    let store = block_on(options().connect(&cluster.url())).unwrap();
+    check(&store, 8, Durability::Sync, move |steps| {
+        if steps % 4 == 2 {
+            cluster.kill();
+            let cluster = cluster.clone();
+            drop(std::thread::spawn(move || cluster.restart()));
+        }
+    });
+}
+
+/// R-FWK-37, S9: a server that stays away is told, with what is safe and what to do, and the thread goes on later.
+#[test]
+fn a_server_that_stays_away_is_told() {
+    let cluster = Arc::new(Cluster::own("away"));
+    let store = block_on(options().patience(Duration::from_millis(500)).connect(&cluster.url())).unwrap();
+    let killed = cluster.clone();
+    let graph = walk(store.clone(), 3, move |steps| {
+        if steps == 1 && killed.folder().join("armed").exists() {
+            std::fs::remove_file(killed.folder().join("armed")).unwrap();
+            killed.kill();
+        }
+    });
+    std::fs::write(cluster.folder().join("armed"), "").unwrap();
+    let error = graph.run(Walk::input().log("begin".to_owned())).thread("t").wait().unwrap_err();
+    assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, true), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("could not be reached for 500ms") && text.contains("may or may not be saved"), "{text}");
+    cluster.restart();
+    let (state, _) = undisturbed(3, Durability::Sync);
+    // The lease of the run that failed is given back once the server hears of it.
+    let done = until(|| graph.go_on("t").wait().ok());
+    assert_eq!(*done.state, state);
+}
+
+/// R-FWK-37, S14: a server that has lost what it had told as saved, such as after a failover, is told: the run does not go
+/// on beside its own history.
+#[test]
+fn a_history_that_moved_back_is_told() {
+    let (cluster, name) = (Cluster::shared(), schema());
+    let store = block_on(Postgres::options().schema(&name).connect(&cluster.url())).unwrap();
+    let lose = format!(
+        "DELETE FROM {name}.checkpoint c USING (SELECT line, max(number) AS number FROM {name}.checkpoint GROUP BY line) \
+         AS last WHERE c.line = last.line AND c.number = last.number"
+    );
+    let graph = walk(store, 4, move |steps| {
+        if steps == 2 {
+            cluster.query(&lose);
+        }
+    });
+    let error = graph.run(Walk::input().log("begin".to_owned())).thread("t").wait().unwrap_err();
+    assert_eq!((error.code(), error.is_retryable()), (Code::NotFound, false), "{error}");
+}
+
+/// R-FWK-37, S11: when the line is cut at a commit it comes out once, whether or not the server had done it.
+#[test]
+fn a_commit_of_which_nobody_heard_comes_out_once() {
+    let cluster = Cluster::shared();
+    let proxy = Proxy::to(cluster.port());
+    for durability in [Durability::Sync, Durability::Exit] {
+        let mut commit = 0;
+        loop {
+            commit += 1;
+            let before = proxy.cuts();
+            for cut in [Cut::Before, Cut::After] {
+                let store = block_on(options().connect(&cluster.url_at(proxy.port()))).unwrap();
+                proxy.cut_at(commit, cut);
+                check(&store, 2, durability, |_| ());
+            }
+            // Siblings that end together may be saved together, so not every walk has as many commits.
+            if proxy.cuts() == before {
+                break;
+            }
+        }
+        let least = if durability == Durability::Sync { 8 } else { 1 };
+        assert!(commit > least, "{durability:?}: only {} commits were cut", commit - 1);
+    }
+}
+
+/// Makes the server fail so many commits with a code.
+fn plant(cluster: &Cluster, schema: &str, code: &str, times: usize) {
+    cluster.query(&format!(
+        "CREATE SEQUENCE {schema}.tries; \
+         CREATE FUNCTION {schema}.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         IF nextval('{schema}.tries') <= {times} THEN RAISE EXCEPTION 'planted' USING ERRCODE = '{code}'; END IF; \
+         RETURN NEW; END $$; \
+         CREATE TRIGGER fail BEFORE INSERT ON {schema}.checkpoint FOR EACH ROW EXECUTE FUNCTION {schema}.fail()"
+    ));
+}
+
+/// R-FWK-37, S9, S12, S13, S15: what a server can get over is tried again, as often as is sensible.
+#[test]
+fn what_passes_is_tried_again() {
+    let cluster = Cluster::shared();
+    for (code, times) in
+        [("40001", 5), ("40P01", 5), ("57P01", 3), ("57P03", 3), ("08006", 3), ("53300", 3), ("25006", 3)]
+    {
+        let name = schema();
+        let store = block_on(Postgres::options().schema(&name).connect(&cluster.url())).unwrap();
+        plant(&cluster, &name, code, times);
+        check(&store, 1, Durability::Sync, |_| ());
+        let tries: usize = cluster.query(&format!("SELECT last_value FROM {name}.tries")).parse().unwrap();
+        assert!(tries > times, "{code}: it was not even tried");
+    }
+}
+
+/// R-FWK-37, S12, S13, S16: what does not pass is told in words, nothing of it is saved, and the thread goes on when it is over.
+#[test]
+fn what_does_not_pass_is_told() {
+    let cluster = Cluster::shared();
+    for (code, told, is_retryable) in [
+        ("40001", "took a transaction back again and again", true),
+        ("25006", "has only been readable for", true),
+        ("53100", "is full", true),
+        ("53200", "has no memory left", true),
+        ("57014", "gave up on a statement that took too long", true),
+        ("42501", "may not do this", false),
+    ] {
+        let name = schema();
+        let patience = Duration::from_millis(200);
+        let store = block_on(Postgres::options().schema(&name).patience(patience).connect(&cluster.url())).unwrap();
+        plant(&cluster, &name, code, usize::MAX >> 1);
+        let graph = walk(store.clone(), 1, |_| ());
+        let error = graph.run(Walk::input().log("begin".to_owned())).thread("t").wait().unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(told) && text.contains("help: "), "{code}: {text}");
+        assert_eq!(error.is_retryable(), is_retryable, "{code}");
+        assert!(held(&store, "t").is_empty(), "{code}");
+        cluster.query(&format!("DROP TRIGGER fail ON {name}.checkpoint"));
+        let done = graph.run(Walk::input().log("begin".to_owned())).thread("t").wait().unwrap();
+        assert_eq!(*done.state, undisturbed(1, Durability::Sync).0, "{code}");
+    }
+}
+
+/// R-FWK-37, S15: while all connections are in use a call waits two seconds, then says so.
+#[test]
+fn a_crowd_is_told_to_come_again() {
+    let (cluster, name) = (Cluster::shared(), schema());
+    let store = block_on(Postgres::options().schema(&name).connections(1).connect(&cluster.url())).unwrap();
+    let locked = format!("SELECT count(*) FROM pg_locks WHERE relation = '{name}.thread'::regclass");
+    let url = cluster.url();
+    let blocker = block_on(Blocker::start(&url, &name));
+    let waits = store.clone();
+    let waiting = std::thread::spawn(move || block_on(SharedCheckpointer::new(waits).status(&"t".into())));
+    until(|| (cluster.query(&locked) == "2").then_some(()));
+    let error = block_on(SharedCheckpointer::new(store.clone()).status(&"t".into())).unwrap_err();
+    assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, true));
+    assert!(error.to_string().contains("all connections to PostgreSQL"), "{error}");
+    drop(blocker);
+    assert_eq!(waiting.join().unwrap().unwrap(), None);
+}
+
+/// Holds a lock on the threads of a schema until it is dropped.
+struct Blocker(std::process::Child);
+
+impl Blocker {
+    async fn start(url: &str, schema: &str) -> Self {
+        let statements = format!("BEGIN; LOCK TABLE {schema}.thread; SELECT pg_sleep(60)");
+        let mut psql = super::cluster::client(url);
+        let child = psql.args(["-c", &statements]).spawn().unwrap();
+        let cluster = Cluster::shared();
+        let locked = format!("SELECT count(*) FROM pg_locks WHERE granted AND relation = '{schema}.thread'::regclass");
+        until(|| (cluster.query(&locked) == "1").then_some(()));
+        Self(child)
+    }
+}
+
+impl Drop for Blocker {
+    fn drop(&mut self) {
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; LOCK TABLE%'";
+        Cluster::shared().query(end);
+        drop(self.0.wait());
+    }
+}

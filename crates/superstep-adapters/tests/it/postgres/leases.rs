@@ -1,0 +1,144 @@
+//! Who may move a thread when several processes share a server.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use superstep::Code;
+use superstep::core::id::RunId;
+use superstep::core::port::{Checkpointer, Commit, Lease, ThreadStatus};
+use superstep_adapters::postgres::Postgres;
+use superstep_core::checkpoint::Namespace;
+use superstep_core::testing::block_on;
+
+use super::cluster::Cluster;
+use super::proxy::Proxy;
+use super::walk::{Walk, walk};
+use super::{schema, until};
+
+fn connect(schema: &str, url: &str, lapse: Duration) -> Postgres {
+    block_on(Postgres::options().schema(schema).lapse_after(lapse).connect(url)).unwrap()
+}
+
+fn take(store: &Postgres, run: u128) -> superstep::Result<Lease> {
+    block_on(store.acquire(&"t".into(), RunId::from_bits(run)))
+}
+
+fn note(store: &Postgres, lease: &Lease) -> superstep::Result<()> {
+    let mut commit = Commit::empty(lease.clone(), Namespace::from(""));
+    commit.status = Some(ThreadStatus::Busy);
+    block_on(store.commit(&commit))
+}
+
+/// R-FWK-37, D5: of two processes one moves a thread; what the first still wants to write after a takeover is refused.
+#[test]
+fn a_thread_that_was_taken_over_refuses_who_had_it() {
+    let (cluster, name) = (Cluster::shared(), schema());
+    let hour = Duration::from_secs(3_600);
+    let (first, second) = (connect(&name, &cluster.url(), hour), connect(&name, &cluster.url(), hour));
+    let lease = take(&first, 1).unwrap();
+    note(&first, &lease).unwrap();
+    let error = take(&second, 2).unwrap_err();
+    assert_eq!(error.code(), Code::ThreadBusy);
+    assert!(error.to_string().contains(&RunId::from_bits(1).to_string()), "{error}");
+    assert_eq!(block_on(second.delete_thread(&"t".into())).unwrap_err().code(), Code::ThreadBusy);
+    assert_eq!(block_on(second.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy));
+    // The first falls silent; it says that it is alive every few seconds, so this may take more than one try.
+    let newer = until(|| {
+        cluster.query(&format!("UPDATE {name}.holder SET seen = seen - interval '2 hours'"));
+        take(&second, 2).ok()
+    });
+    assert!(newer.fence > lease.fence);
+    let refused = note(&first, &lease).unwrap_err();
+    assert_eq!((refused.code(), refused.is_retryable()), (Code::ThreadBusy, false));
+    first.release(&lease);
+    note(&second, &newer).unwrap();
+}
+
+/// R-FWK-37, D5: a thread that was given back can be taken by another process at once.
+#[test]
+fn what_was_given_back_can_be_taken_elsewhere() {
+    let (cluster, name) = (Cluster::shared(), schema());
+    let hour = Duration::from_secs(3_600);
+    let (first, second) = (connect(&name, &cluster.url(), hour), connect(&name, &cluster.url(), hour));
+    let lease = take(&first, 1).unwrap();
+    note(&first, &lease).unwrap();
+    first.release(&lease);
+    let lease = until(|| take(&second, 2).ok());
+    note(&second, &lease).unwrap();
+    // A store that ends gives back what is still to be given back.
+    second.release(&lease);
+    drop(second);
+    take(&first, 3).unwrap();
+    assert_eq!(cluster.query(&format!("SELECT count(*) FROM {name}.holder")), "1");
+}
+
+/// R-FWK-37, D5, S20: a process that is alive keeps its threads, however long it is quiet; one that is cut off loses them.
+#[test]
+fn a_lease_lapses_when_its_holder_is_silent() {
+    let (cluster, name) = (Cluster::shared(), schema());
+    let proxy = Proxy::to(cluster.port());
+    let lapse = Duration::from_secs(2);
+    let first = connect(&name, &cluster.url_at(proxy.port()), lapse);
+    let second = connect(&name, &cluster.url(), lapse);
+    let lease = take(&first, 1).unwrap();
+    note(&first, &lease).unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < 2 * lapse {
+        assert_eq!(take(&second, 2).unwrap_err().code(), Code::ThreadBusy);
+    }
+    proxy.close();
+    until(|| take(&second, 2).ok());
+    assert_eq!(block_on(second.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy));
+}
+
+/// R-FWK-37, H17: a node that lets nothing else happen in its process keeps its thread.
+#[test]
+fn a_node_that_blocks_keeps_its_thread() {
+    let (cluster, name) = (Cluster::shared(), schema());
+    let lapse = Duration::from_secs(2);
+    let (first, second) = (connect(&name, &cluster.url(), lapse), connect(&name, &cluster.url(), lapse));
+    let others = Arc::new(Mutex::new(Vec::new()));
+    let seen = others.clone();
+    let graph = walk(first, 1, move |_| {
+        let begun = Instant::now();
+        let ask = || {
+            while begun.elapsed() < 2 * lapse {
+                seen.lock().unwrap().push(take(&second, 2).map_err(|error| error.code()));
+            }
+        };
+        // On a thread of its own, as another process would; the thread of the node waits for it and does nothing else.
+        std::thread::scope(|scope| scope.spawn(ask).join().unwrap());
+    });
+    graph.run(Walk::input().log("begin".to_owned())).thread("t").wait().unwrap();
+    let others = others.lock().unwrap();
+    assert!(others.len() > 1 && others.iter().all(|other| *other == Err(Code::ThreadBusy)), "{others:?}");
+}
+
+/// R-FWK-37, D5: a thread whose process died while moving it is not busy.
+#[test]
+fn nobody_is_busy_once_its_holder_is_gone() {
+    let (cluster, name) = (Cluster::shared(), schema());
+    let first = connect(&name, &cluster.url(), Duration::from_secs(3_600));
+    let lease = take(&first, 1).unwrap();
+    note(&first, &lease).unwrap();
+    let second = connect(&name, &cluster.url(), Duration::from_secs(3_600));
+    let status = until(|| {
+        cluster.query(&format!("DELETE FROM {name}.holder"));
+        block_on(second.status(&"t".into())).unwrap().filter(|status| *status != ThreadStatus::Busy)
+    });
+    assert_eq!(status, ThreadStatus::Idle);
+}
+
+/// R-FWK-37, D5: a run that was dropped while it waited for a thread does not keep it.
+#[test]
+fn whoever_stops_waiting_for_a_thread_does_not_keep_it() {
+    let (cluster, name) = (Cluster::shared(), schema());
+    let hour = Duration::from_secs(3_600);
+    let (first, second) = (connect(&name, &cluster.url(), hour), connect(&name, &cluster.url(), hour));
+    let thread = "t".into();
+    let mut taking = Box::pin(first.acquire(&thread, RunId::from_bits(1)));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(taking.as_mut().poll(&mut context).is_pending());
+    drop(taking);
+    until(|| take(&second, 2).ok());
+}
