@@ -4,6 +4,7 @@
 
 mod conformance;
 mod count;
+mod ledger;
 mod parity;
 mod python;
 mod rust_source;
@@ -12,6 +13,7 @@ mod sim;
 mod spec;
 mod test;
 mod tidy;
+mod torture;
 mod workspace;
 
 use std::process::ExitCode;
@@ -26,11 +28,12 @@ struct Command {
 }
 
 /// Every command, in the order `--help` prints them.
-const COMMANDS: [Command; 7] = [
+const COMMANDS: [Command; 8] = [
     Command { name: "test", help: test::HELP, run: test::run },
     Command { name: "tidy", help: tidy::HELP, run: tidy::run },
     Command { name: "spec", help: spec::HELP, run: spec::run },
     Command { name: "sim", help: sim::HELP, run: sim::run },
+    Command { name: "torture", help: torture::HELP, run: torture::run },
     Command { name: "count", help: count::HELP, run: count::run },
     Command { name: "parity", help: parity::HELP, run: parity::run },
     Command { name: "conformance", help: conformance::HELP, run: conformance::run },

@@ -7,15 +7,13 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::ledger::{self, Commit};
 use crate::workspace::Workspace;
 
 /// The line of `--help`.
 pub(crate) const HELP: &str = "simulate crashes, takeovers and failing stores \
                                [--schedules N] [--seed S] [--threads T] [--planted NAME|none] [--json] [--record], \
                                or one schedule again: --seed S --schedule K [--trace]";
-
-/// Where what was done is written down, from the root.
-const LEDGER: &str = "reliability/ledger.json";
 
 /// What Cargo is told before the simulation's own arguments.
 const PROGRAM: [&str; 6] = ["run", "--quiet", "--release", "--package", "superstep-sim", "--"];
@@ -29,18 +27,10 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     if given.len() == arguments.len() {
         return start(workspace, &given);
     }
-    if !git(workspace, &["status", "--porcelain"])?.is_empty() {
-        return Err("the ledger speaks of commits: commit what you have, then record".to_owned());
-    }
-    let (commit, date) = (git(workspace, &["rev-parse", "HEAD"])?, git(workspace, &["show", "-s", "--format=%cI"])?);
+    let commit = Commit::current(workspace)?;
     let report = report(workspace, &given)?;
     println!("{report}");
-    let entry = entry(&report, commit, date);
-    let path = workspace.root().join(LEDGER);
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{LEDGER}: {error}"))?;
-    std::fs::write(&path, added(&text, entry)?).map_err(|error| format!("{LEDGER}: {error}"))?;
-    println!("written down in {LEDGER}");
-    Ok(())
+    ledger::add(workspace, vec![entry(&report, &commit)])
 }
 
 /// Runs so many schedules, with what the simulation says on the way.
@@ -66,37 +56,19 @@ fn report(workspace: &Workspace, arguments: &[&str]) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| format!("the report of the simulation: {error}"))
 }
 
-fn git(workspace: &Workspace, arguments: &[&str]) -> Result<String, String> {
-    let spoken = format!("`git {}`", arguments.join(" "));
-    let output = std::process::Command::new("git").current_dir(workspace.root()).args(arguments).output();
-    let output = output.map_err(|error| format!("{spoken}: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("{spoken} ended with {}", output.status));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
 /// What the ledger says of one run.
-fn entry(report: &Value, commit: String, date: String) -> Value {
+fn entry(report: &Value, commit: &Commit) -> Value {
     let found = report["planted"].as_object().into_iter().flatten().filter(|(_, at)| !at.is_null()).count();
     json!({
         "tool": "sim",
-        "commit": commit,
+        "commit": commit.hash,
         "seed": report["seed"],
         "schedules": report["schedules"],
         "violations": report["violations"],
         "planted": found,
         "seconds": report["seconds"],
-        "date": date,
+        "date": commit.date,
     })
-}
-
-/// The ledger with one more entry; what is there stays as it is.
-fn added(ledger: &str, entry: Value) -> Result<String, String> {
-    let mut entries: Vec<Value> = serde_json::from_str(ledger).map_err(|error| format!("{LEDGER}: {error}"))?;
-    entries.push(entry);
-    let lines: Vec<String> = entries.iter().map(|entry| format!("  {entry}")).collect();
-    Ok(format!("[\n{}\n]\n", lines.join(",\n")))
 }
 
 #[cfg(test)]
@@ -104,18 +76,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ledger_only_grows() {
+    fn an_entry_counts_the_planted_bugs_that_were_found() {
         let report =
             json!({ "seed": 1, "schedules": 10, "violations": 0, "planted": { "a": 3, "b": null }, "seconds": 0.5 });
-        let one = added("[]\n", entry(&report, "abc".into(), "2026-01-01".into())).unwrap();
-        let two = added(&one, json!({ "tool": "other" })).unwrap();
-        let entries: Vec<Value> = serde_json::from_str(&two).unwrap();
-        assert_eq!(entries.len(), 2);
-        assert_eq!(
-            (&entries[0]["tool"], &entries[0]["planted"], &entries[0]["commit"]),
-            (&json!("sim"), &json!(1), &json!("abc"))
-        );
-        assert!(two.starts_with(one.trim_end_matches("\n]\n")));
-        assert!(added("nonsense", json!({})).unwrap_err().starts_with("reliability/ledger.json"));
+        let entry = entry(&report, &Commit { hash: "abc".to_owned(), date: "2026-01-01".to_owned() });
+        assert_eq!((&entry["tool"], &entry["planted"], &entry["commit"]), (&json!("sim"), &json!(1), &json!("abc")));
     }
 }

@@ -5,11 +5,12 @@
 use std::time::Instant;
 
 use crate::workspace::Workspace;
-use crate::{conformance, count, servers, sim, spec, tidy};
+use crate::{conformance, count, servers, sim, spec, tidy, torture};
 
 /// The line of `--help`.
-pub(crate) const HELP: &str = "formatting, lints, tests, simulation, documentation, house rules, LangGraph's suite, \
-                               instruction counts [--quick: less simulation; no documentation, suite or counts]";
+pub(crate) const HELP: &str = "formatting, lints, tests, simulation, torture, documentation, house rules, LangGraph's \
+                               suite, instruction counts \
+                               [--quick: less simulation; no torture, documentation, suite or counts]";
 
 /// What one step does.
 enum Work {
@@ -17,6 +18,7 @@ enum Work {
     Nextest,
     Servers,
     Sim,
+    Torture,
     Tidy,
     Spec,
     Conformance,
@@ -36,13 +38,14 @@ const fn cargo(name: &'static str, arguments: &'static [&'static str]) -> Step {
 }
 
 /// Every step, in order.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     cargo("fmt", &["fmt", "--all", "--", "--check"]),
     cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     Step { name: "nextest is installed", is_quick: true, work: Work::Nextest },
     Step { name: "PostgreSQL is installed", is_quick: true, work: Work::Servers },
     cargo("tests", &["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"]),
     Step { name: "simulation", is_quick: true, work: Work::Sim },
+    Step { name: "torture", is_quick: false, work: Work::Torture },
     Step {
         name: "doc tests",
         is_quick: false,
@@ -79,7 +82,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
         perform(workspace, &step.work, quick).map_err(|problem| format!("step `{}` failed: {problem}", step.name))?;
         println!("    {} ok, {:.1} s", step.name, step_begun.elapsed().as_secs_f64());
     }
-    let left_out = if quick { ", documentation, LangGraph's suite and instruction counts left out" } else { "" };
+    let left_out =
+        if quick { ", torture, documentation, LangGraph's suite and instruction counts left out" } else { "" };
     println!("everything passed in {:.1} s{left_out}", begun.elapsed().as_secs_f64());
     Ok(())
 }
@@ -90,6 +94,7 @@ fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<(), String
         Work::Nextest => ensure_nextest(workspace),
         Work::Servers => servers::ensure(),
         Work::Sim => sim::check(workspace, if quick { "20000" } else { "200000" }),
+        Work::Torture => torture::check(workspace),
         Work::Tidy => tidy::run(workspace, &[]),
         Work::Spec => spec::run(workspace, &["--check".to_owned()]),
         Work::Conformance => conformance::run(workspace, &[]),

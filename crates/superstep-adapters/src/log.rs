@@ -24,7 +24,7 @@ pub(crate) use head::End;
 pub(crate) use held::{Entry, Held, Taken};
 pub(crate) use plan::{Base, Draft, Line};
 pub(crate) use prune::{Candidate, Holdings, Pruning, has_open_question, prune};
-pub(crate) use row::{OriginRow, PartRow, PendingRow, RemnantRow, Row, damaged, read_change};
+pub(crate) use row::{OriginRow, PartRow, PendingRow, RemnantRow, Row, damaged, damaged_line, line_sum, read_change};
 pub(crate) use save::{Job, LineJob, Place, Refusal, Tables, WithMade, made, save};
 
 use std::sync::Arc;

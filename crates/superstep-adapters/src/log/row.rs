@@ -1,10 +1,10 @@
 //! What is in a row of each kind, and its checksum.
 
 use superstep_core::change::Change;
-use superstep_core::checkpoint::{Ahead, Entry, Mark, Origin, Pending};
+use superstep_core::checkpoint::{Ahead, Entry, Mark, Namespace, Origin, Pending};
 use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error, Result};
-use superstep_core::id::{CheckpointId, TaskId};
+use superstep_core::id::{CheckpointId, TaskId, ThreadId};
 
 use super::bytes::{Bytes, put};
 use super::head::{End, Heads};
@@ -67,9 +67,27 @@ impl OriginRow {
         Ok(Self { number, body: to_json(origin)? })
     }
 
+    pub(crate) fn sum(&self) -> u32 {
+        Sum::new().number(self.number).bytes(&self.body).end()
+    }
+
     pub(crate) fn read(body: &[u8], id: CheckpointId) -> Result<Origin> {
         serde_json::from_slice(body).map_err(|error| damaged(id, &error.to_string()))
     }
+}
+
+/// The checksum of a line: whose it is, its path, and the names of its fields as they are stored.
+pub(crate) fn line_sum(thread: &ThreadId, namespace: &Namespace, names: &str) -> u32 {
+    let (thread, path) = (thread.as_str().as_bytes(), namespace.as_str().as_bytes());
+    Sum::new().bytes(thread).bytes(path).bytes(names.as_bytes()).end()
+}
+
+/// The error of a line that is not what was written.
+pub(crate) fn damaged_line(namespace: &Namespace, how: &str) -> Error {
+    let path = namespace.as_str();
+    let message = format!("the history of the graph at `{path}` is damaged in the store: {how}");
+    Error::new(Code::CheckpointCorrupt, message)
+        .help("other threads are not touched by this; restore the file from a copy")
 }
 
 /// One change of one field, or a whole value that is long.

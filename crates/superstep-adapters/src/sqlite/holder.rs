@@ -43,9 +43,12 @@ impl Holder {
         if let Some(row) = self.row {
             return Ok(row);
         }
-        connection.execute("INSERT INTO holder (token, beat) VALUES (?1, 0)", [&self.token])?;
-        self.row = Some(connection.last_insert_rowid());
-        Ok(connection.last_insert_rowid())
+        // After a transaction that failed nobody knows whether the row went with it.
+        let put = "INSERT INTO holder (token, beat) VALUES (?1, 0) \
+                   ON CONFLICT (token) DO UPDATE SET beat = beat + 1 RETURNING id";
+        let row = connection.query_row(put, [&self.token], |row| row.get(0))?;
+        self.row = Some(row);
+        Ok(row)
     }
 
     /// Says that it is alive.

@@ -35,11 +35,13 @@ CREATE TABLE line (
     thread INTEGER NOT NULL,
     namespace TEXT NOT NULL,
     names TEXT NOT NULL,
+    sum INTEGER NOT NULL,
     UNIQUE (thread, namespace)
 ) STRICT;
 CREATE TABLE origin (
     key INTEGER PRIMARY KEY,
-    body BLOB NOT NULL
+    body BLOB NOT NULL,
+    sum INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE checkpoint (
     key INTEGER PRIMARY KEY,
@@ -98,6 +100,16 @@ pub(super) fn key(line: i64, number: u64) -> i64 {
 /// The number of a row in its line.
 pub(super) fn number(key: i64) -> u64 {
     (key & i64::from(u32::MAX)).cast_unsigned()
+}
+
+/// The line of a row.
+pub(super) fn line_of(key: i64) -> i64 {
+    key >> 32
+}
+
+/// A checksum as it stands in a row of a line: a row that got into another line has one that does not fit.
+pub(super) fn sum_in(line: i64, sum: u32) -> i64 {
+    i64::from(sum) + line
 }
 
 /// The first and the last key that a row of a line can have.

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use superstep_core::id::ThreadId;
 use superstep_core::port::{PruneReport, Retention};
 
-use super::open::{key, keys, number};
+use super::open::{key, keys, number, sum_in};
 use super::read;
 use super::trouble::Answer;
 use crate::log::{Candidate, End, Holdings, Pruning, RemnantRow, has_open_question, prune as decide};
@@ -80,11 +80,11 @@ fn remove(connection: &Connection, line: i64, pruning: &Pruning, parts: impl Ite
     connection.prepare_cached("DELETE FROM remnant WHERE key BETWEEN ?1 AND ?2")?.execute(keys(line))?;
     let mut remnant = connection.prepare_cached("INSERT INTO remnant (key, vals, sum) VALUES (?1, ?2, ?3)")?;
     for row in &pruning.remnants {
-        remnant.execute(params![key(line, row.number), row.values, row.sum()])?;
+        remnant.execute(params![key(line, row.number), row.values, sum_in(line, row.sum())])?;
     }
     let mut rewrite = connection.prepare_cached("UPDATE checkpoint SET heads = ?2, sum = ?3 WHERE key = ?1")?;
     for row in &pruning.rewritten {
-        rewrite.execute(params![key(line, row.number), row.heads, row.sum()])?;
+        rewrite.execute(params![key(line, row.number), row.heads, sum_in(line, row.sum())])?;
     }
     let mut checkpoint = connection.prepare_cached("DELETE FROM checkpoint WHERE key = ?1")?;
     let mut pending = connection.prepare_cached("DELETE FROM pending WHERE checkpoint = ?1")?;

@@ -13,7 +13,7 @@ use superstep_core::error::Result;
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
 use superstep_core::port::{At, HistoryQuery, Loaded};
 
-use super::open::{Place, key, keys, number};
+use super::open::{Place, key, keys, line_of, number, sum_in};
 use super::trouble::{Answer, Trouble, spoils_connection};
 use super::write::{find_line, number_of};
 use crate::log::{
@@ -78,7 +78,8 @@ impl Files {
     }
 }
 
-const COLUMNS: &str = "checkpoint.key, checkpoint.id, parent, step, source, time, origin, ahead, heads, vals, sum";
+const COLUMNS: &str =
+    "checkpoint.key, checkpoint.id, parent, step, source, time, origin, ahead, heads, vals, checkpoint.sum";
 
 /// A checkpoint with what came with it.
 struct Found {
@@ -96,7 +97,7 @@ fn find(connection: &Connection, thread: &ThreadId, namespace: &Namespace, at: A
         At::Id(_) => "id = ?3",
     };
     let found = format!(
-        "SELECT {COLUMNS}, line.id, line.names, origin.body, \
+        "SELECT {COLUMNS}, line.id, line.names, line.sum, origin.body, origin.sum, \
          EXISTS (SELECT 1 FROM pending WHERE pending.checkpoint = checkpoint.key) \
          FROM thread JOIN line ON line.thread = thread.id \
          JOIN checkpoint ON checkpoint.key = (SELECT key FROM checkpoint \
@@ -111,13 +112,14 @@ fn find(connection: &Connection, thread: &ThreadId, namespace: &Namespace, at: A
     let mut statement = connection.prepare_cached(&found)?;
     let mut rows = statement.query(params![thread.as_str(), namespace.as_str(), id])?;
     let Some(found) = rows.next()? else { return Ok(None) };
-    let row = read_row(found)?;
-    let (line, names) = (found.get(11)?, log::read_names(found.get_ref(12)?.as_bytes().unwrap_or_default())?.into());
-    let origin = match found.get_ref(13)?.as_blob() {
-        Ok(body) => Arc::new(OriginRow::read(body, row.mark.id)?),
+    let line = found.get(11)?;
+    let row = read_row(found, line)?;
+    let names = read_names((thread, namespace), text(found, 12)?, found.get(13)?)?.into();
+    let origin = match found.get_ref(14)?.as_blob() {
+        Ok(body) => read_origin(line, &row, (body.to_vec(), found.get(15)?))?,
         Err(_) => return Err(Trouble::Refused(no_origin(&row))),
     };
-    let pending = if found.get(14)? { pending(connection, line, &row)? } else { Vec::new() };
+    let pending = if found.get(16)? { pending(connection, line, &row)? } else { Vec::new() };
     Ok(Some(Found { line, names, row, origin, pending }))
 }
 
@@ -125,12 +127,24 @@ fn no_origin(row: &Row) -> superstep_core::error::Error {
     damaged(row.mark.id, "what its run has in common is gone")
 }
 
+/// A text as it lies in the row; what is none has a checksum that does not fit.
+fn text<'a>(row: &'a SqlRow<'_>, place: usize) -> Answer<&'a str> {
+    Ok(row.get_ref(place)?.as_str().unwrap_or_default())
+}
+
+fn read_names((thread, namespace): (&ThreadId, &Namespace), names: &str, sum: i64) -> Result<Vec<Arc<str>>> {
+    if i64::from(log::line_sum(thread, namespace, names)) != sum {
+        return Err(log::damaged_line(namespace, "its checksum does not fit"));
+    }
+    serde_json::from_str(names).map_err(|error| log::damaged_line(namespace, &error.to_string()))
+}
+
 fn read_id(bits: [u8; 16]) -> CheckpointId {
     CheckpointId::from_bits(u128::from_be_bytes(bits))
 }
 
-/// A row, whole and undamaged.
-fn read_row(row: &SqlRow<'_>) -> Answer<Row> {
+/// A row of a line, whole and undamaged: in a damaged file a search may come upon rows of others.
+fn read_row(row: &SqlRow<'_>, line: i64) -> Answer<Row> {
     let id = read_id(row.get(1)?);
     let source = Source::from_number(row.get(4)?).ok_or_else(|| damaged(id, "nobody knows what made it"))?;
     let parent = row.get::<_, Option<[u8; 16]>>(2)?.map(read_id);
@@ -142,7 +156,7 @@ fn read_row(row: &SqlRow<'_>) -> Answer<Row> {
         heads: row.get(8)?,
         values: row.get(9)?,
     };
-    if i64::from(read.sum()) != row.get::<_, i64>(10)? {
+    if line_of(row.get(0)?) != line || sum_in(line, read.sum()) != row.get::<_, i64>(10)? {
         return Err(Trouble::Refused(damaged(id, "its checksum does not fit")));
     }
     Ok(read)
@@ -152,7 +166,7 @@ fn one_row(connection: &Connection, line: i64, number: u64) -> Answer<Option<Row
     let one = format!("SELECT {COLUMNS} FROM checkpoint WHERE key = ?1");
     let mut statement = connection.prepare_cached(&one)?;
     let mut rows = statement.query([key(line, number)])?;
-    rows.next()?.map(read_row).transpose()
+    rows.next()?.map(|row| read_row(row, line)).transpose()
 }
 
 /// All checkpoints of a line, oldest first.
@@ -161,16 +175,25 @@ pub(super) fn rows(connection: &Connection, line: i64) -> Answer<Vec<Row>> {
     let mut statement = connection.prepare_cached(&all)?;
     let (mut rows, mut read) = (statement.query(keys(line))?, Vec::new());
     while let Some(row) = rows.next()? {
-        read.push(read_row(row)?);
+        read.push(read_row(row, line)?);
     }
     Ok(read)
 }
 
 /// What the run of a checkpoint has in common.
 pub(super) fn origin(connection: &Connection, line: i64, row: &Row) -> Answer<Arc<Origin>> {
-    let mut statement = connection.prepare_cached("SELECT body FROM origin WHERE key = ?1")?;
-    let body: Option<Vec<u8>> = statement.query_row([key(line, row.origin)], |row| row.get(0)).optional()?;
-    Ok(Arc::new(OriginRow::read(&body.ok_or_else(|| no_origin(row))?, row.mark.id)?))
+    let mut statement = connection.prepare_cached("SELECT body, sum FROM origin WHERE key = ?1")?;
+    let found = statement.query_row([key(line, row.origin)], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)));
+    let (body, sum) = found.optional()?.ok_or_else(|| no_origin(row))?;
+    read_origin(line, row, (body, sum))
+}
+
+fn read_origin(line: i64, row: &Row, (body, sum): (Vec<u8>, i64)) -> Answer<Arc<Origin>> {
+    let origin = OriginRow { number: row.origin, body };
+    if sum_in(line, origin.sum()) != sum {
+        return Err(Trouble::Refused(damaged(row.mark.id, "what its run has in common has another checksum")));
+    }
+    Ok(Arc::new(OriginRow::read(&origin.body, row.mark.id)?))
 }
 
 /// What is known of the tasks of a checkpoint, in the order it became known.
@@ -182,7 +205,7 @@ pub(super) fn pending(connection: &Connection, line: i64, row: &Row) -> Answer<V
     while let Some(found) = rows.next()? {
         let task = TaskId::from_bits(u128::from_be_bytes(found.get(0)?));
         let known = PendingRow { checkpoint: row.number, task, slot: found.get(1)?, body: found.get(2)? };
-        if i64::from(known.sum()) != found.get::<_, i64>(3)? {
+        if sum_in(line, known.sum()) != found.get::<_, i64>(3)? {
             return Err(Trouble::Refused(damaged(row.mark.id, "what is known of its tasks has another checksum")));
         }
         pending.push(known.read(row.mark.id)?);
@@ -223,7 +246,7 @@ fn give_values(connection: &Connection, line: i64, number: u64, gather: &mut Gat
     let found = statement
         .query_row([key(line, number)], |row| Ok((RemnantRow { number, values: row.get(0)? }, row.get::<_, i64>(1)?)));
     match found.optional()? {
-        Some((remnant, sum)) if i64::from(remnant.sum()) == sum => {
+        Some((remnant, sum)) if sum_in(line, remnant.sum()) == sum => {
             gather.give_values(number, remnant.values);
             Ok(())
         }
@@ -250,7 +273,7 @@ fn give_parts(connection: &Connection, line: i64, number: u64, gather: &mut Gath
             return Err(Trouble::Refused(gather.damaged(Some(field), "it is no change")));
         };
         let part = PartRow { number, field, before: End::from_number(row.get(1)?), change, body: row.get(3)? };
-        if i64::from(part.sum(text)) != row.get::<_, i64>(4)? {
+        if sum_in(line, part.sum(text)) != row.get::<_, i64>(4)? {
             return Err(Trouble::Refused(gather.damaged(Some(field), "its checksum does not fit")));
         }
         next = part.before;
@@ -280,14 +303,14 @@ pub(super) fn load(
 
 /// The row of a line and its fields.
 fn line(connection: &Connection, thread: &ThreadId, namespace: &Namespace) -> Answer<Option<(i64, Vec<Arc<str>>)>> {
-    let found = "SELECT line.id, line.names FROM thread JOIN line ON line.thread = thread.id \
+    let found = "SELECT line.id, line.names, line.sum FROM thread JOIN line ON line.thread = thread.id \
                  WHERE thread.name = ?1 AND line.namespace = ?2";
     let mut statement = connection.prepare_cached(found)?;
     let found = statement.query_row(params![thread.as_str(), namespace.as_str()], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get(2)?))
     });
-    let Some((line, names)) = found.optional()? else { return Ok(None) };
-    Ok(Some((line, log::read_names(names.as_bytes())?)))
+    let Some((line, names, sum)) = found.optional()? else { return Ok(None) };
+    Ok(Some((line, read_names((thread, namespace), &names, sum)?)))
 }
 
 /// A part of a history, newest first.
@@ -314,7 +337,7 @@ pub(super) fn history(
     while left > 0
         && let Some(found) = rows.next()?
     {
-        let row = read_row(found)?;
+        let row = read_row(found, line)?;
         let shared = match origins.get(&row.origin) {
             Some(shared) => Arc::clone(shared),
             None => {
@@ -337,14 +360,14 @@ pub(super) fn history(
 pub(super) fn entry(connection: &Connection, thread: i64, place: &(ThreadId, Namespace)) -> Answer<Entry> {
     let Some(line) = find_line(connection, thread, &place.1)? else { return Ok(Entry::default()) };
     let base = base(connection, &place.0, &place.1, At::Latest)?.unwrap_or_default();
-    let known = "SELECT names, (SELECT key FROM part WHERE key BETWEEN ?2 AND ?3 ORDER BY key DESC LIMIT 1) \
+    let known = "SELECT names, sum, (SELECT key FROM part WHERE key BETWEEN ?2 AND ?3 ORDER BY key DESC LIMIT 1) \
                  FROM line WHERE id = ?1";
     let (first, last) = keys(line);
-    let (names, newest_part) = connection
-        .prepare_cached(known)?
-        .query_row(params![line, first, last], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?)))?;
+    let (names, sum, newest_part) = connection.prepare_cached(known)?.query_row(params![line, first, last], |row| {
+        Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, Option<i64>>(2)?))
+    })?;
     let newest = (base.number, newest_part.map_or(0, number));
-    Ok(Entry::new(Some(line), Line::new(newest, log::read_names(names.as_bytes())?, base)))
+    Ok(Entry::new(Some(line), Line::new(newest, read_names((&place.0, &place.1), &names, sum)?, base)))
 }
 
 /// A checkpoint as far as the next one builds on it.
@@ -382,14 +405,17 @@ pub(super) fn with_made(
 
 /// The paths of all graphs that have checkpoints on a thread.
 pub(super) fn namespaces(connection: &Connection, thread: &ThreadId) -> Answer<Vec<Namespace>> {
-    let lines = "SELECT line.namespace FROM thread JOIN line ON line.thread = thread.id WHERE thread.name = ?1 \
+    let lines = "SELECT line.namespace, line.names, line.sum FROM thread JOIN line ON line.thread = thread.id \
+                 WHERE thread.name = ?1 \
                  AND EXISTS (SELECT 1 FROM checkpoint WHERE key BETWEEN line.id << 32 AND (line.id << 32) + 4294967295) \
                  ORDER BY line.namespace";
     let mut statement = connection.prepare_cached(lines)?;
     let mut rows = statement.query([thread.as_str()])?;
     let mut namespaces = Vec::new();
     while let Some(row) = rows.next()? {
-        namespaces.push(Namespace::from(row.get_ref(0)?.as_str().unwrap_or_default()));
+        let namespace = Namespace::from(text(row, 0)?);
+        read_names((thread, &namespace), text(row, 1)?, row.get(2)?)?;
+        namespaces.push(namespace);
     }
     Ok(namespaces)
 }

@@ -67,6 +67,7 @@ pub(super) fn spoils_connection(error: &rusqlite::Error) -> bool {
 /// A failure of the database as an error of ours.
 pub(super) fn describe(error: &rusqlite::Error, path: &str) -> Error {
     use ErrorCode as Kind;
+    use rusqlite::Error as Sql;
     let outage = |message: String, help: &str| Error::new(Code::StoreUnavailable, message).help(help);
     let described = match error.sqlite_error_code() {
         Some(Kind::DatabaseBusy | Kind::DatabaseLocked) => outage(
@@ -96,6 +97,19 @@ pub(super) fn describe(error: &rusqlite::Error, path: &str) -> Error {
             .help("threads whose part of the file is whole can still be read; restore the file from a copy"),
         Some(Kind::TooBig) => Error::new(Code::TooLarge, format!("a value is too long for `{path}`"))
             .help("SQLite takes values of up to a thousand million bytes"),
+        // What was written cannot fail to be read, and the tables were looked at when the file was opened.
+        _ if matches!(
+            error,
+            Sql::FromSqlConversionFailure(..)
+                | Sql::IntegralValueOutOfRange(..)
+                | Sql::InvalidColumnType(..)
+                | Sql::Utf8Error(..)
+                | Sql::SqlInputError { .. }
+        ) =>
+        {
+            Error::new(Code::CheckpointCorrupt, format!("`{path}` is damaged: a row or a table is not as it was made"))
+                .help("threads whose part of the file is whole can still be read; restore the file from a copy")
+        }
         _ => Error::internal(format!("a statement on `{path}` failed")),
     };
     let cause: Box<dyn std::error::Error + Send + Sync> = error.to_string().into();

@@ -1,21 +1,23 @@
 //! What is done to whole threads: deleting, copying, counting.
 
 use rusqlite::{Connection, OptionalExtension, params};
+use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Code, Error};
 use superstep_core::id::ThreadId;
 use superstep_core::port::{Stats, ThreadStatus, ThreadsQuery};
 
 use super::holder::Watch;
 use super::lease;
-use super::open::{key, keys};
+use super::open::{key, keys, sum_in};
 use super::trouble::{Answer, Trouble};
+use crate::log::line_sum;
 
-/// The tables whose rows belong to a line, with the columns beside the key.
+/// The tables whose rows belong to a line, with the columns beside the key and the checksum.
 const TABLES: [(&str, &str); 4] = [
     ("origin", "body"),
-    ("checkpoint", "id, parent, step, source, time, origin, ahead, heads, vals, sum"),
-    ("part", "field, before, change, body, sum"),
-    ("remnant", "vals, sum"),
+    ("checkpoint", "id, parent, step, source, time, origin, ahead, heads, vals"),
+    ("part", "field, before, change, body"),
+    ("remnant", "vals"),
 ];
 
 fn lines(connection: &Connection, thread: i64) -> Answer<Vec<i64>> {
@@ -59,24 +61,35 @@ pub(super) fn copy_thread(connection: &Connection, from: &ThreadId, to: &ThreadI
     connection.execute("INSERT INTO thread (name, fence, status) VALUES (?1, 0, ?2)", params![to.as_str(), status])?;
     let copy = connection.last_insert_rowid();
     for line in lines(connection, source)? {
-        let made = "INSERT INTO line (thread, namespace, names) SELECT ?2, namespace, names FROM line WHERE id = ?1";
-        connection.execute(made, params![line, copy])?;
+        let target = copy_line(connection, line, (copy, to))?;
         let (first, last) = keys(line);
-        let offset = key(connection.last_insert_rowid(), 0) - first;
+        let (offset, sums) = (key(target, 0) - first, sum_in(target, 0) - sum_in(line, 0));
         for (table, columns) in TABLES {
             let copied = format!(
-                "INSERT INTO {table} (key, {columns}) SELECT key + ?3, {columns} FROM {table} \
+                "INSERT INTO {table} (key, {columns}, sum) SELECT key + ?3, {columns}, sum + ?4 FROM {table} \
                  WHERE key BETWEEN ?1 AND ?2 ORDER BY key"
             );
-            connection.execute(&copied, params![first, last, offset])?;
+            connection.execute(&copied, params![first, last, offset, sums])?;
         }
         // The order of the rows is the order in which it became known.
         let pending = "INSERT INTO pending (checkpoint, task, slot, body, sum) \
-                       SELECT checkpoint + ?3, task, slot, body, sum FROM pending \
+                       SELECT checkpoint + ?3, task, slot, body, sum + ?4 FROM pending \
                        WHERE checkpoint BETWEEN ?1 AND ?2 ORDER BY id";
-        connection.execute(pending, params![first, last, offset])?;
+        connection.execute(pending, params![first, last, offset, sums])?;
     }
     Ok(())
+}
+
+/// The row of a line for another thread, without what is in it.
+fn copy_line(connection: &Connection, line: i64, (thread, name): (i64, &ThreadId)) -> Answer<i64> {
+    let found = connection.query_row("SELECT namespace, names FROM line WHERE id = ?1", [line], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    });
+    let (path, names) = found?;
+    let sum = line_sum(name, &Namespace::from(&*path), &names);
+    let made = "INSERT INTO line (thread, namespace, names, sum) VALUES (?1, ?2, ?3, ?4)";
+    connection.execute(made, params![thread, path, names, sum])?;
+    Ok(connection.last_insert_rowid())
 }
 
 /// The ids of threads, ascending.

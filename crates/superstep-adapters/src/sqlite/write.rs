@@ -3,13 +3,13 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Code, Error};
-use superstep_core::id::CheckpointId;
+use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::lease;
-use super::open::{key, keys, number};
+use super::open::{key, keys, number, sum_in};
 use super::trouble::{Answer, Trouble};
 use super::writer::Desk;
-use crate::log::{Draft, End, Job, LineJob, PartRow, PendingRow, Row, missing};
+use crate::log::{Draft, End, Job, LineJob, PartRow, PendingRow, Row, line_sum, missing};
 
 impl Job {
     /// Writes everything, or nothing; gives the rows of the lines.
@@ -18,7 +18,8 @@ impl Job {
         let connection = &desk.connection;
         let status = lease::check(connection, &self.lease, (self.thread, holder))?;
         self.lines.iter().try_for_each(|line| line.check(connection, self.thread))?;
-        let rows = self.lines.iter().map(|line| line.write(connection, self.thread)).collect::<Answer<_>>()?;
+        let thread = (self.thread, &self.lease.thread);
+        let rows = self.lines.iter().map(|line| line.write(connection, thread)).collect::<Answer<_>>()?;
         let stands = self.status.or(status).unwrap_or_default();
         if status != Some(stands) {
             let mut statement = connection.prepare_cached("UPDATE thread SET status = ?2 WHERE id = ?1")?;
@@ -59,25 +60,29 @@ impl LineJob {
         Ok(())
     }
 
-    fn write(&self, connection: &Connection, thread: i64) -> Answer<i64> {
+    fn write(&self, connection: &Connection, (thread, name): (i64, &ThreadId)) -> Answer<i64> {
         let line = match self.row {
             Some(line) => line,
             None => {
-                let made = "INSERT INTO line (thread, namespace, names) VALUES (?1, ?2, '[]')";
-                connection.prepare_cached(made)?.insert(params![thread, self.namespace.as_str()])?
+                let made = "INSERT INTO line (thread, namespace, names, sum) VALUES (?1, ?2, ?3, ?4)";
+                let (path, names) = (&self.namespace, "[]");
+                let values = params![thread, path.as_str(), names, line_sum(name, path, names)];
+                connection.prepare_cached(made)?.insert(values)?
             }
         };
         for Draft { row, origin, parts, names } in &self.drafts {
             insert_row(connection, line, row)?;
             if let Some(origin) = origin {
-                let added = "INSERT INTO origin (key, body) VALUES (?1, ?2)";
-                connection.prepare_cached(added)?.execute(params![key(line, origin.number), origin.body])?;
+                let added = "INSERT INTO origin (key, body, sum) VALUES (?1, ?2, ?3)";
+                let values = params![key(line, origin.number), origin.body, sum_in(line, origin.sum())];
+                connection.prepare_cached(added)?.execute(values)?;
             }
             parts.iter().try_for_each(|part| insert_part(connection, line, part))?;
             if let Some(names) = names {
-                let named = "UPDATE line SET names = ?2 WHERE id = ?1";
+                let named = "UPDATE line SET names = ?2, sum = ?3 WHERE id = ?1";
                 let names = serde_json::to_string(names).unwrap_or_default();
-                connection.prepare_cached(named)?.execute(params![line, names])?;
+                let sum = line_sum(name, &self.namespace, &names);
+                connection.prepare_cached(named)?.execute(params![line, names, sum])?;
             }
         }
         self.pending.iter().try_for_each(|(_, row)| put_pending(connection, line, row))?;
@@ -126,7 +131,7 @@ fn insert_row(connection: &Connection, line: i64, row: &Row) -> Answer<()> {
         row.ahead,
         row.heads,
         row.values,
-        row.sum(),
+        sum_in(line, row.sum()),
     ])?;
     Ok(())
 }
@@ -134,7 +139,8 @@ fn insert_row(connection: &Connection, line: i64, row: &Row) -> Answer<()> {
 fn insert_part(connection: &Connection, line: i64, part: &PartRow) -> Answer<()> {
     let added = "INSERT INTO part (key, field, before, change, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let (change, before) = (part.change_text()?, End::to_number(part.before));
-    let values = params![key(line, part.number), part.field, before, change, part.body, part.sum(&change)];
+    let sum = sum_in(line, part.sum(&change));
+    let values = params![key(line, part.number), part.field, before, change, part.body, sum];
     connection.prepare_cached(added)?.execute(values)?;
     Ok(())
 }
@@ -144,7 +150,7 @@ fn put_pending(connection: &Connection, line: i64, row: &PendingRow) -> Answer<(
     let put = "INSERT INTO pending (checkpoint, task, slot, body, sum) VALUES (?1, ?2, ?3, ?4, ?5) \
                ON CONFLICT (checkpoint, task, slot) DO UPDATE SET body = excluded.body, sum = excluded.sum";
     let task = row.task.bits().to_be_bytes();
-    let values = params![key(line, row.checkpoint), task, row.slot, row.body, row.sum()];
+    let values = params![key(line, row.checkpoint), task, row.slot, row.body, sum_in(line, row.sum())];
     connection.prepare_cached(put)?.execute(values)?;
     Ok(())
 }

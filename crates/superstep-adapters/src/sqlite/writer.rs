@@ -5,6 +5,7 @@
 //! Never answers before the transaction has ended.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -76,6 +77,17 @@ impl<F: FnMut(&mut Desk) -> Answer<T> + Send, T: Send> Work for Task<F, T> {
     }
 }
 
+/// Threads that were given back and whose rows do not say so yet, with their fences. Kept until that is written: a disk
+/// that is full for a while must not keep a thread busy for ever.
+#[derive(Clone, Default)]
+struct Owed(Arc<Mutex<Vec<(i64, u64)>>>);
+
+impl Owed {
+    fn list(&self) -> MutexGuard<'_, Vec<(i64, u64)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What works find on the thread that writes.
 pub(super) struct Desk {
     pub(super) connection: Connection,
@@ -84,12 +96,31 @@ pub(super) struct Desk {
     fence: u64,
     /// How many threads are held.
     held: usize,
+    owed: Owed,
 }
 
 impl Desk {
     /// The row of this process among the holders.
     pub(super) fn holder(&mut self) -> Answer<i64> {
         self.holder.row(&self.connection)
+    }
+
+    /// Gives back what is to be given back; says what that was.
+    fn settle(&mut self) -> Answer<Vec<(i64, u64)>> {
+        let owed = self.owed.list().clone();
+        if let [_, ..] = owed[..] {
+            let holder = self.holder()?;
+            owed.iter().try_for_each(|(row, fence)| lease::release(&self.connection, *row, *fence, holder))?;
+        }
+        Ok(owed)
+    }
+
+    /// What was given back is in the file.
+    fn has_settled(&mut self, settled: &[(i64, u64)]) {
+        if !settled.is_empty() {
+            self.owed.list().retain(|owed| !settled.contains(owed));
+            self.held = self.held.saturating_sub(settled.len());
+        }
     }
 }
 
@@ -98,6 +129,7 @@ pub(super) struct Writer {
     place: Place,
     watch: Watch,
     works: Option<Sender<Box<dyn Work>>>,
+    owed: Owed,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -106,7 +138,8 @@ impl Writer {
         let watch = Watch::new(&place, options.lapse);
         let connection = place.open_writer(options.busy)?;
         watch.sweep(&connection).map_err(|trouble| trouble.into_error(&place.name()))?;
-        let desk = Desk { connection, holder: Holder::new(&place)?, fence: 0, held: 0 };
+        let owed = Owed::default();
+        let desk = Desk { connection, holder: Holder::new(&place)?, fence: 0, held: 0, owed: owed.clone() };
         let (works, inbox) = channel();
         let mut room = Room { place: place.clone(), options: options.clone(), syncs: true, desk, is_spoilt: false };
         let thread =
@@ -114,7 +147,7 @@ impl Writer {
                 .name("superstep-sqlite".to_owned())
                 .spawn(move || room.work(&inbox))
                 .map_err(|error| Error::new(Code::StoreUnavailable, format!("no thread for the store: {error}")))?;
-        Ok(Self { place, watch, works: Some(works), thread: Some(thread) })
+        Ok(Self { place, watch, works: Some(works), owed, thread: Some(thread) })
     }
 
     pub(super) fn place(&self) -> &Place {
@@ -167,14 +200,10 @@ impl Writer {
 
     /// Gives a thread back, without waiting.
     pub(super) fn release(&self, row: i64, fence: u64) {
-        let work = move |desk: &mut Desk| {
-            let holder = desk.holder()?;
-            lease::release(&desk.connection, row, fence, holder)?;
-            desk.held = desk.held.saturating_sub(1);
-            Ok(())
-        };
+        self.owed.list().push((row, fence));
+        // Every transaction begins with what is owed; this one has nothing else to do.
         let (reply, _) = oneshot::channel();
-        self.send(Box::new(Task { effect: Effect::Fleeting, work, given: None, reply }));
+        self.send(Box::new(Task { effect: Effect::Fleeting, work: |_: &mut Desk| Ok(()), given: None, reply }));
     }
 }
 
@@ -231,6 +260,9 @@ impl Room {
 
     /// One that cannot be told is taken over; its writes are then refused.
     fn beat(&mut self) {
+        if !self.desk.owed.list().is_empty() {
+            self.perform(Vec::new());
+        }
         if self.desk.held > 0 && !self.is_spoilt && self.set_syncs(Effect::Fleeting).is_ok() {
             drop(self.desk.holder.beat(&self.desk.connection));
         }
@@ -255,10 +287,16 @@ impl Room {
         let is_durable = batch.iter().any(|work| work.effect() == Effect::Durable);
         let done = self.set_syncs(if is_durable { Effect::Durable } else { Effect::Fleeting }).and_then(|()| {
             self.desk.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+            let settled = match self.desk.settle() {
+                Err(Trouble::Database(error)) => return Err(error),
+                settled => settled.unwrap_or_default(),
+            };
             for work in batch {
                 work.run(&mut self.desk)?;
             }
-            self.desk.connection.prepare_cached("COMMIT")?.execute([]).map(drop)
+            self.desk.connection.prepare_cached("COMMIT")?.execute([])?;
+            self.desk.has_settled(&settled);
+            Ok(())
         });
         if let Err(error) = &done {
             self.is_spoilt = spoils_connection(error);

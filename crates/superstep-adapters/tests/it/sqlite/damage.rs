@@ -45,3 +45,30 @@ fn a_damaged_row_names_its_checkpoint() {
         }
     }
 }
+
+/// R-FWK-46: what belongs to another thread, and what every checkpoint of a graph depends on, is checked as well.
+#[test]
+fn a_line_or_a_row_in_the_wrong_place_is_noticed() {
+    let damages = [
+        "UPDATE line SET names = replace(names, 'pages', 'Pages') WHERE id = 1",
+        "UPDATE line SET namespace = 'x' WHERE id = 1; UPDATE line SET namespace = '', thread = 1 WHERE id = 2",
+        "UPDATE origin SET body = CAST(replace(CAST(body AS TEXT), 'diary', 'Diary') AS BLOB) WHERE key >> 32 = 1",
+        "UPDATE checkpoint SET key = (1 << 32) + 9 WHERE key = (2 << 32) + 4",
+        "UPDATE checkpoint SET key = key + (1 << 32) WHERE key >> 32 = 2; DELETE FROM checkpoint WHERE key >> 32 = 1; \
+         UPDATE checkpoint SET key = key - (2 << 32) WHERE key >> 32 = 3",
+    ];
+    for (number, damage) in damages.iter().enumerate() {
+        let path = folder().join(format!("misplaced-{number}.db"));
+        let graph = diary(Sqlite::open(&path).unwrap(), 300);
+        write(&graph, "t", 3);
+        write(&graph, "other", 3);
+        drop(graph);
+        Connection::open(&path).unwrap().execute_batch(damage).unwrap();
+        let graph = diary(Sqlite::open(&path).unwrap(), 300);
+        let error = pages(&graph, "t").expect_err(damage);
+        assert_eq!(error.code(), Code::CheckpointCorrupt, "{damage}: {error}");
+        let listed =
+            block_on(graph.threads().history("t", &Default::default())).map(|listed| listed.len()).expect_err(damage);
+        assert_eq!(listed.code(), Code::CheckpointCorrupt, "{damage}: {listed}");
+    }
+}

@@ -126,3 +126,21 @@ fn runs_of_two_stores_take_turns_on_one_thread() {
     let held = pages(&graphs[0], "t").unwrap();
     assert!(held.iter().enumerate().all(|(number, page)| *page == format!("{number:0>4}")), "{held:?}");
 }
+
+/// S1, P5: what could not be written while another process kept the file to itself is made up for: a thread that was
+/// given back meanwhile is free, and the store works as before.
+#[test]
+fn a_thread_given_back_while_nothing_could_be_written_is_free_afterwards() {
+    let path = folder().join("kept.db");
+    let store = Sqlite::options().busy_timeout(Duration::from_millis(1)).open(&path).unwrap();
+    let lease = block_on(store.acquire(&"t".into(), run(1))).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    store.release(&lease);
+    let refused = block_on(store.acquire(&"another".into(), run(2))).unwrap_err();
+    assert_eq!(refused.code(), Code::StoreUnavailable, "{refused}");
+    other.execute_batch("ROLLBACK").unwrap();
+    let again = block_on(store.acquire(&"t".into(), run(3))).unwrap();
+    assert!(again.fence > lease.fence);
+    block_on(store.acquire(&"another".into(), run(4))).unwrap();
+}

@@ -1,0 +1,84 @@
+//! The tools of the system that proofs need: found on the path, or installed by name.
+//!
+//! Nothing is left out in silence: a proof without its tool fails, and says what to install.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Makes sure that a tool can be started.
+///
+/// # Errors
+/// When it is not there and cannot be had, with the command that installs it.
+pub(crate) fn need(tool: &str, package: &str) -> Result<(), String> {
+    if on_path(tool).is_some() {
+        return Ok(());
+    }
+    install(package);
+    on_path(tool).map(|_| ()).ok_or_else(|| missing(&format!("`{tool}`"), package))
+}
+
+/// The library that changes what time it is.
+///
+/// # Errors
+/// When it is not there and cannot be had.
+pub(crate) fn faketime() -> Result<PathBuf, String> {
+    let library = || {
+        let folders = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from);
+        let below = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+        let all = below.map(|entry| entry.path()).chain(folders.iter().cloned());
+        all.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|path| path.is_file())
+    };
+    if let Some(path) = library() {
+        return Ok(path);
+    }
+    install("faketime");
+    library().ok_or_else(|| missing("`libfaketimeMT.so.1`", "faketime"))
+}
+
+fn missing(what: &str, package: &str) -> String {
+    format!("{what} is needed and not there; install it with `apt-get install {package}`")
+}
+
+fn on_path(tool: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(tool)).find(|file| file.is_file())
+}
+
+/// Tries to install a package; whoever calls looks whether that helped.
+fn install(package: &str) {
+    eprintln!("installing {package}");
+    let apt = ["apt-get", "install", "--yes", "--no-install-recommends", package];
+    let words = if is_root() { apt.to_vec() } else { [&["sudo", "-n"][..], &apt].concat() };
+    let tried = |words: &[&str]| {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null()).stdout(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    if !tried(&words) {
+        // A machine that has never asked does not know any package yet.
+        let update: Vec<&str> =
+            words.iter().take_while(|word| **word != "install").copied().chain(["update"]).collect();
+        let _ = tried(&update) && tried(&words);
+    }
+}
+
+/// Whether this process may do everything.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The path as text, for command lines.
+pub(crate) fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_is_missing_is_named_with_its_package() {
+        assert!(on_path("sh").is_some() && on_path("no-such-tool").is_none());
+        assert!(missing("`strace`", "strace").ends_with("`apt-get install strace`"));
+    }
+}

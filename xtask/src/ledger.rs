@@ -1,0 +1,75 @@
+//! The ledger of what was tried, in `reliability/ledger.json`: lines are added, and never changed.
+
+use serde_json::Value;
+
+use crate::workspace::Workspace;
+
+/// Where what was done is written down, from the root.
+const LEDGER: &str = "reliability/ledger.json";
+
+/// The commit that an entry speaks of.
+pub(crate) struct Commit {
+    pub(crate) hash: String,
+    pub(crate) date: String,
+}
+
+impl Commit {
+    /// The commit that is worked on.
+    ///
+    /// # Errors
+    /// When something is not committed: nobody could try it again.
+    pub(crate) fn current(workspace: &Workspace) -> Result<Self, String> {
+        if !git(workspace, &["status", "--porcelain"])?.is_empty() {
+            return Err("the ledger speaks of commits: commit what you have, then record".to_owned());
+        }
+        let hash = git(workspace, &["rev-parse", "HEAD"])?;
+        Ok(Self { hash, date: git(workspace, &["show", "-s", "--format=%cI"])? })
+    }
+}
+
+/// Writes entries down.
+///
+/// # Errors
+/// When the ledger cannot be read or written.
+pub(crate) fn add(workspace: &Workspace, entries: Vec<Value>) -> Result<(), String> {
+    let path = workspace.root().join(LEDGER);
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{LEDGER}: {error}"))?;
+    std::fs::write(&path, added(&text, entries)?).map_err(|error| format!("{LEDGER}: {error}"))?;
+    println!("written down in {LEDGER}");
+    Ok(())
+}
+
+/// The ledger with more entries; what is there stays as it is.
+fn added(ledger: &str, more: Vec<Value>) -> Result<String, String> {
+    let mut entries: Vec<Value> = serde_json::from_str(ledger).map_err(|error| format!("{LEDGER}: {error}"))?;
+    entries.extend(more);
+    let lines: Vec<String> = entries.iter().map(|entry| format!("  {entry}")).collect();
+    Ok(format!("[\n{}\n]\n", lines.join(",\n")))
+}
+
+fn git(workspace: &Workspace, arguments: &[&str]) -> Result<String, String> {
+    let spoken = format!("`git {}`", arguments.join(" "));
+    let output = std::process::Command::new("git").current_dir(workspace.root()).args(arguments).output();
+    let output = output.map_err(|error| format!("{spoken}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{spoken} ended with {}", output.status));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_ledger_only_grows() {
+        let one = added("[]\n", vec![json!({ "tool": "sim", "seed": 1 })]).unwrap();
+        let more = added(&one, vec![json!({ "tool": "other" }), json!({ "tool": "third" })]).unwrap();
+        let entries: Vec<Value> = serde_json::from_str(&more).unwrap();
+        assert_eq!((entries.len(), &entries[0]["tool"]), (3, &json!("sim")));
+        assert!(more.starts_with(one.trim_end_matches("\n]\n")));
+        assert!(added("nonsense", vec![]).unwrap_err().starts_with("reliability/ledger.json"));
+    }
+}
