@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use superstep::Memory;
 use superstep::core::port::{Checkpointer as _, SharedCheckpointer};
+use superstep_adapters::postgres::Postgres;
 use superstep_adapters::sqlite::Sqlite;
 
 use crate::runtime::Runtime;
@@ -14,11 +15,12 @@ pub(crate) enum Store {
     None,
     Memory,
     Sqlite,
+    Postgres,
 }
 
 impl Store {
     pub(crate) fn parse(word: &str) -> Option<Self> {
-        [Self::None, Self::Memory, Self::Sqlite].into_iter().find(|store| store.name() == word)
+        [Self::None, Self::Memory, Self::Sqlite, Self::Postgres].into_iter().find(|store| store.name() == word)
     }
 
     /// A store that keeps something.
@@ -31,11 +33,12 @@ impl Store {
             Self::None => "none",
             Self::Memory => "mem",
             Self::Sqlite => "sqlite",
+            Self::Postgres => "pg",
         }
     }
 
     /// An empty store.
-    pub(crate) fn open(self) -> Opened {
+    pub(crate) fn open(self, runtime: &Runtime) -> Opened {
         match self {
             Self::None => panic!("a workload without a store opens none"),
             Self::Memory => {
@@ -47,12 +50,42 @@ impl Store {
                 let path = folder.0.join("checkpoints.db");
                 Opened { store: sqlite(&path), place: Place::File(path, folder) }
             }
+            Self::Postgres => runtime.block_on(async {
+                empty().await.expect("the database of BENCH_PG_URL can be emptied");
+                Opened { store: postgres().await, place: Place::Server }
+            }),
         }
     }
 }
 
 fn sqlite(path: &Path) -> SharedCheckpointer {
     Sqlite::open(path).expect("a new file can be opened").into()
+}
+
+fn address() -> String {
+    std::env::var("BENCH_PG_URL").expect("BENCH_PG_URL names an empty PostgreSQL database")
+}
+
+async fn postgres() -> SharedCheckpointer {
+    Postgres::connect(&address()).await.expect("the server of BENCH_PG_URL answers").into()
+}
+
+/// A connection beside the store.
+async fn connect() -> Result<tokio_postgres::Client, tokio_postgres::Error> {
+    let (client, connection) = tokio_postgres::connect(&address(), tokio_postgres::NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+async fn empty() -> Result<(), tokio_postgres::Error> {
+    connect().await?.batch_execute("SET client_min_messages = warning; DROP SCHEMA IF EXISTS superstep CASCADE").await
+}
+
+/// What the tables take, with their indexes.
+async fn size() -> Result<u64, tokio_postgres::Error> {
+    let sum = "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c \
+               JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'superstep' AND c.relkind = 'r'";
+    Ok(connect().await?.query_one(sum, &[]).await?.get::<_, i64>(0).cast_unsigned())
 }
 
 /// A store that is open.
@@ -65,14 +98,16 @@ pub(crate) struct Opened {
 enum Place {
     Memory(Memory),
     File(PathBuf, Folder),
+    Server,
 }
 
 impl Opened {
     /// The same through new connections.
-    pub(crate) fn again(&self) -> SharedCheckpointer {
+    pub(crate) fn again(&self, runtime: &Runtime) -> SharedCheckpointer {
         match &self.place {
             Place::Memory(memory) => memory.clone().into(),
             Place::File(path, _) => sqlite(path),
+            Place::Server => runtime.block_on(postgres()),
         }
     }
 
@@ -88,6 +123,7 @@ impl Opened {
                 drop(store);
                 std::fs::metadata(path).expect("the file is there").len()
             }
+            Place::Server => runtime.block_on(size()).expect("the server tells the size of tables"),
         }
     }
 }

@@ -16,7 +16,7 @@ mod laps;
 mod wide;
 
 /// The ids of the suite that are measured here; other numbers in their places are measured too.
-pub(crate) const KNOWN: [&str; 31] = [
+pub(crate) const KNOWN: [&str; 37] = [
     "w1_seq_10",
     "w1_seq_100",
     "w1_seq_1000",
@@ -33,10 +33,13 @@ pub(crate) const KNOWN: [&str; 31] = [
     "w4_fanout_100_mem",
     "w6_chat_200_mem",
     "w6_chat_200_sqlite",
+    "w6_chat_200_pg",
     "w6_chat_2000_mem",
     "w6_chat_2000_sqlite",
+    "w6_chat_2000_pg",
     "w7_ckpt_1000_mem",
     "w7_ckpt_1000_sqlite",
+    "w7_ckpt_1000_pg",
     "w8_conc_1000x5_mem",
     "w8_conc_1000x5_sqlite",
     "w10_cold",
@@ -47,6 +50,9 @@ pub(crate) const KNOWN: [&str; 31] = [
     "w11_latest_5000_sqlite",
     "w11_history_5000_sqlite",
     "w11_fork_5000_sqlite",
+    "w11_latest_5000_pg",
+    "w11_history_5000_pg",
+    "w11_fork_5000_pg",
     "w12_compile_3000",
 ];
 
@@ -144,7 +150,7 @@ fn timed<S: State, C: Send + Sync + 'static>(
         }
         store => {
             let unit = |opened: &Opened| runtime.finish(call().checkpointer(opened.store.clone()).thread("t"));
-            let (times, (opened, done)) = measure::each(|| store.open(), unit);
+            let (times, (opened, done)) = measure::each(|| store.open(runtime), unit);
             (times, done, Some(opened.bytes(runtime)))
         }
     }

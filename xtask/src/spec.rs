@@ -94,7 +94,7 @@ fn row(id: &Id, count: usize) -> String {
 }
 
 fn is_scanned(file: &File) -> bool {
-    file.is_rust() && (file.path.starts_with("crates/") || file.path.starts_with("apps/"))
+    file.is_rust() && ["crates/", "apps/", "torture/"].iter().any(|room| file.path.starts_with(room))
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ fn talk(runtime: &Runtime, graph: &Compiled<Chat>, turns: std::ops::Range<usize>
 
 pub(crate) fn run(id: &str, runtime: &Runtime, turns: usize, store: Store) {
     let open = || {
-        let opened = store.open();
+        let opened = store.open(runtime);
         (chat(&opened.store), opened)
     };
     let (times, ((graph, opened), ends)) = measure::each(open, |(graph, _)| {
@@ -58,7 +58,7 @@ pub(crate) fn run(id: &str, runtime: &Runtime, turns: usize, store: Store) {
         (first, last)
     });
     drop(graph);
-    let read = chat(&opened.again());
+    let read = chat(&opened.again(runtime));
     let state = runtime.block_on(read.threads().state(THREAD)).expect("the thread was filled").state;
     drop(read);
     let params = json!({ "turns": turns, "store": store.name() });

@@ -60,7 +60,7 @@ pub(crate) fn run(id: &str, runtime: &Runtime, (threads, supersteps): (usize, us
     let graph = chain(threads, supersteps);
     let idle = measure::peak_rss_mb();
     let unit = |opened: &Opened| runtime.block_on(all(&graph, &opened.store, threads));
-    let (times, (opened, ends)) = measure::each(|| store.open(), unit);
+    let (times, (opened, ends)) = measure::each(|| store.open(runtime), unit);
     let is_in_order = |end: &View<Log>| end.log.iter().copied().eq(0..supersteps as u64);
     let result = json!({
         "threads": ends.len(), "sum": ends.iter().map(|end| end.counter).sum::<u64>(),

@@ -45,12 +45,12 @@ fn latest(runtime: &Runtime, graph: &Compiled<Count>) -> i64 {
 
 pub(crate) fn run(id: &str, runtime: &Runtime, supersteps: i64, store: Store) {
     let open = || {
-        let opened = store.open();
+        let opened = store.open(runtime);
         (counter(&opened.store), opened)
     };
     let (times, ((graph, opened), _)) = measure::each(open, |(graph, _)| runtime.finish(count_to(graph, supersteps)));
     drop(graph);
-    let result = json!({ "counter": latest(runtime, &counter(&opened.again())) });
+    let result = json!({ "counter": latest(runtime, &counter(&opened.again(runtime))) });
     let params = json!({ "supersteps": supersteps, "store": store.name() });
     Report { bytes: Some(opened.bytes(runtime)), ..Report::new(params, result) }.print(id, runtime, &times);
 }
@@ -67,9 +67,9 @@ pub(crate) fn parts(word: &str) -> Option<&'static [&'static str]> {
 }
 
 pub(crate) fn resume(runtime: &Runtime, checkpoints: i64, parts: &[&str], store: Store) {
-    let opened = store.open();
+    let opened = store.open(runtime);
     runtime.finish(count_to(&counter(&opened.store), checkpoints - 1));
-    let graph = counter(&opened.again());
+    let graph = counter(&opened.again(runtime));
     for part in parts {
         let id = format!("w11_{part}_{checkpoints}_{}", store.name());
         let (times, report) = match *part {

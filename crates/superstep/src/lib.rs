@@ -58,6 +58,13 @@ pub use store::{MemoryStore, SharedStore, Store};
 pub use stream::{EventKind, RunEvent, RunStream};
 pub use threads::{Snapshot, TaskState, Threads, UpdateState};
 
+#[cfg(feature = "postgres")]
+pub use superstep_adapters::postgres;
+#[cfg(feature = "sealed")]
+pub use superstep_adapters::sealed;
+#[cfg(feature = "sqlite")]
+pub use superstep_adapters::sqlite;
+
 pub use schemars;
 pub use schemars::JsonSchema;
 pub use serde;
