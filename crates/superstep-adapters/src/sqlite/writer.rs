@@ -7,7 +7,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use superstep_core::error::{Code, Error, Result};
@@ -23,6 +23,8 @@ use crate::log::Taken;
 
 /// The most that goes into one transaction.
 const LARGEST_BATCH: usize = 512;
+/// How long a thread that was given back may still be written as held, when nothing else is written before.
+const LINGER: Duration = Duration::from_millis(5);
 /// A holder of threads says this often, while a lease lasts, that it is alive.
 const BEATS: u32 = 3;
 
@@ -80,11 +82,39 @@ impl<F: FnMut(&mut Desk) -> Answer<T> + Send, T: Send> Work for Task<F, T> {
 /// Threads that were given back and whose rows do not say so yet, with their fences. Kept until that is written: a disk
 /// that is full for a while must not keep a thread busy for ever.
 #[derive(Clone, Default)]
-struct Owed(Arc<Mutex<Vec<(i64, u64)>>>);
+struct Owed(Arc<Mutex<Debts>>);
+
+#[derive(Default)]
+struct Debts {
+    list: Vec<(i64, u64)>,
+    /// Nobody will look at them unless woken.
+    is_asleep: bool,
+}
 
 impl Owed {
-    fn list(&self) -> MutexGuard<'_, Vec<(i64, u64)>> {
+    fn look(&self) -> MutexGuard<'_, Debts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread that was taken for somebody who may have stopped waiting: it is then given back.
+struct Loan {
+    taken: Taken,
+    owed: Option<Owed>,
+}
+
+impl Loan {
+    fn keep(mut self) -> Taken {
+        self.owed = None;
+        self.taken
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        if let Some(owed) = self.owed.take() {
+            owed.look().list.push((self.taken.row, self.taken.fence));
+        }
     }
 }
 
@@ -107,7 +137,7 @@ impl Desk {
 
     /// Gives back what is to be given back; says what that was.
     fn settle(&mut self) -> Answer<Vec<(i64, u64)>> {
-        let owed = self.owed.list().clone();
+        let owed = self.owed.look().list.clone();
         if let [_, ..] = owed[..] {
             let holder = self.holder()?;
             owed.iter().try_for_each(|(row, fence)| lease::release(&self.connection, *row, *fence, holder))?;
@@ -118,7 +148,7 @@ impl Desk {
     /// What was given back is in the file.
     fn has_settled(&mut self, settled: &[(i64, u64)]) {
         if !settled.is_empty() {
-            self.owed.list().retain(|owed| !settled.contains(owed));
+            self.owed.look().list.retain(|owed| !settled.contains(owed));
             self.held = self.held.saturating_sub(settled.len());
         }
     }
@@ -193,17 +223,23 @@ impl Writer {
             let taken = lease::acquire(&desk.connection, (&thread, run), mine, &watch)?;
             desk.fence = desk.fence.max(taken.fence);
             desk.held += 1;
-            Ok(taken)
+            Ok(Loan { taken, owed: Some(desk.owed.clone()) })
         });
-        taken.await.map_err(|trouble| trouble.into_error(&self.place.name()))
+        taken.await.map(Loan::keep).map_err(|trouble| trouble.into_error(&self.place.name()))
     }
 
     /// Gives a thread back, without waiting.
     pub(super) fn release(&self, row: i64, fence: u64) {
-        self.owed.list().push((row, fence));
-        // Every transaction begins with what is owed; this one has nothing else to do.
-        let (reply, _) = oneshot::channel();
-        self.send(Box::new(Task { effect: Effect::Fleeting, work: |_: &mut Desk| Ok(()), given: None, reply }));
+        let mut debts = self.owed.look();
+        debts.list.push((row, fence));
+        let is_asleep = debts.is_asleep;
+        drop(debts);
+        // Every transaction begins with what is owed. Right after one the next is waited for, as a run that ends is often
+        // followed by another; later somebody has to wake the thread.
+        if is_asleep {
+            let (reply, _) = oneshot::channel();
+            self.send(Box::new(Task { effect: Effect::Fleeting, work: |_: &mut Desk| Ok(()), given: None, reply }));
+        }
     }
 }
 
@@ -237,14 +273,18 @@ struct Room {
 impl Room {
     fn work(&mut self, inbox: &Receiver<Box<dyn Work>>) {
         let (mut beaten, beat) = (Instant::now(), self.options.lapse / BEATS);
+        let mut is_lingering = false;
         loop {
-            match inbox.recv_timeout(beat.saturating_sub(beaten.elapsed())) {
+            let wait = beat.saturating_sub(beaten.elapsed());
+            match inbox.recv_timeout(if is_lingering { wait.min(LINGER) } else { wait }) {
                 Ok(first) => {
                     let mut batch = vec![first];
                     batch.extend(inbox.try_iter().take(LARGEST_BATCH - 1));
+                    self.desk.owed.look().is_asleep = false;
                     self.perform(batch);
+                    is_lingering = true;
                 }
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => is_lingering = !self.fall_asleep(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if beaten.elapsed() >= beat {
@@ -258,9 +298,22 @@ impl Room {
         }
     }
 
+    /// Writes what is owed. True when there is nothing more to be done about it: whoever owes something new has to wake
+    /// this thread, and what could not be written is tried again with every beat.
+    fn fall_asleep(&mut self) -> bool {
+        let before = self.desk.owed.look().list.clone();
+        if !before.is_empty() {
+            self.perform(Vec::new());
+        }
+        let mut debts = self.desk.owed.look();
+        debts.is_asleep = debts.list.is_empty() || debts.list == before;
+        debts.is_asleep
+    }
+
     /// One that cannot be told is taken over; its writes are then refused.
     fn beat(&mut self) {
-        if !self.desk.owed.list().is_empty() {
+        let owes = !self.desk.owed.look().list.is_empty();
+        if owes {
             self.perform(Vec::new());
         }
         if self.desk.held > 0 && !self.is_spoilt && self.set_syncs(Effect::Fleeting).is_ok() {

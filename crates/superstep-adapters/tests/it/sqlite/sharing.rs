@@ -144,3 +144,24 @@ fn a_thread_given_back_while_nothing_could_be_written_is_free_afterwards() {
     assert!(again.fence > lease.fence);
     block_on(store.acquire(&"another".into(), run(4))).unwrap();
 }
+
+/// H10, H19: a thread that was taken for somebody who stopped waiting is free again.
+#[test]
+fn a_thread_taken_for_nobody_is_free_again() {
+    let path = folder().join("nobody.db");
+    let store = Sqlite::options().lapse_after(Duration::from_millis(300)).open(&path).unwrap();
+    let waker = std::task::Waker::noop();
+    for number in 0..20 {
+        let thread = format!("t{number}").into();
+        let mut taking = Box::pin(store.acquire(&thread, run(1)));
+        // It is on its way to the writer; nobody will hear the answer.
+        assert!(taking.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
+        drop(taking);
+    }
+    let begun = std::time::Instant::now();
+    for number in 0..20 {
+        while block_on(store.acquire(&format!("t{number}").into(), run(2))).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "t{number} stays taken");
+        }
+    }
+}
