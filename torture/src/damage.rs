@@ -60,11 +60,19 @@ pub(crate) fn prove(stage: &Stage) -> Result<Report, String> {
     Ok(report)
 }
 
+fn table_pages(file: &Path) -> rusqlite::Result<Vec<usize>> {
+    let connection = rusqlite::Connection::open(file)?;
+    let mut statement = connection.prepare("SELECT pageno FROM dbstat WHERE name = 'sqlite_schema'")?;
+    statement.query_map([], |row| row.get::<_, u32>(0).map(|page| page as usize))?.collect()
+}
+
 /// A file that is whole, and what is in it.
 struct Whole {
     bytes: Vec<u8>,
     threads: Vec<String>,
     stored: Stored,
+    /// The pages that say which tables there are: without them no row can be read.
+    tables: Vec<usize>,
 }
 
 impl Whole {
@@ -85,7 +93,8 @@ impl Whole {
             return Err(problem.clone());
         }
         let bytes = std::fs::read(place.file()).map_err(|error| format!("{}: {error}", place.file().display()))?;
-        Ok(Self { bytes, threads, stored })
+        let tables = table_pages(place.file()).map_err(|error| format!("{}: {error}", place.file().display()))?;
+        Ok(Self { bytes, threads, stored, tables })
     }
 
     /// How large a page is, as the file says.
@@ -101,7 +110,7 @@ impl Whole {
         let page = &self.bytes[at / self.page() * self.page()..];
         let is_leaf = matches!(page[0], 10 | 13);
         let rows = usize::from(u16::from_be_bytes([page[5], page[6]]));
-        at >= self.page() && is_leaf && at % self.page() >= rows
+        !self.tables.contains(&(at / self.page() + 1)) && is_leaf && at % self.page() >= rows
     }
 
     /// Reads the damaged file, and says what became of each thread.

@@ -11,6 +11,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::Postgres;
 use super::read::Reader;
 use super::room::Room;
+use super::rows::{names_sum, with_sum};
 use super::trouble::Answer;
 use crate::log::{self, Base, Draft, End, Entry, Held, Job, LineJob, PendingRow, Place, Refusal, Tables, WithMade};
 
@@ -118,7 +119,10 @@ impl<'a> Call<'a> {
             .column(&lines, Type::BOOL_ARRAY, |line| !line.drafts.is_empty())
             .column(&lines, Type::BYTEA_ARRAY, |line| {
                 let names = line.drafts.iter().rev().find_map(|draft| draft.names.as_ref());
-                names.map(|names| serde_json::to_vec(names).unwrap_or_default())
+                names.map(|names| {
+                    let names = serde_json::to_string(names).unwrap_or_default();
+                    with_sum(names_sum(&line.namespace, &names), names.as_bytes())
+                })
             });
     }
 
@@ -142,7 +146,7 @@ impl<'a> Call<'a> {
         let origins: Vec<_> = drafts.iter().filter_map(|(line, draft)| Some((*line, draft.origin.as_ref()?))).collect();
         self.column(&origins, Type::INT4_ARRAY, |(line, _)| *line)
             .column(&origins, Type::INT8_ARRAY, |(_, origin)| origin.number.cast_signed())
-            .column(&origins, Type::BYTEA_ARRAY, |(_, origin)| &origin.body[..]);
+            .column(&origins, Type::BYTEA_ARRAY, |(_, origin)| with_sum(origin.sum(), &origin.body));
     }
 
     fn parts(&mut self, drafts: &[(i32, &'a Draft)]) -> Result<()> {

@@ -13,7 +13,9 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row as SqlRow};
 
 use super::address::Address;
-use super::rows::{COLUMNS, TASKS, check_given, give_parts, give_remnants, read_origin, read_pending, read_row};
+use super::rows::{
+    COLUMNS, TASKS, check_given, give_parts, give_remnants, read_names, read_origin, read_pending, read_row,
+};
 use super::trouble::Answer;
 use crate::log::{self, Base, Entry, Gather, Line, Need, Place, Row, WithMade, damaged};
 
@@ -89,7 +91,7 @@ impl Reader<'_> {
         ];
         let rows = self.client.query_typed(&asked, &given).await?;
         let Some(first) = rows.first() else { return Ok(None) };
-        let (line, names) = (first.try_get(0)?, log::read_names(first.try_get(1)?)?);
+        let (line, names) = (first.try_get(0)?, read_names(namespace, first.try_get(1)?)?);
         let newest_part = first.try_get::<_, Option<i64>>(2)?.unwrap_or(0).cast_unsigned();
         let mut found = Found { line, names, newest_part, checkpoints: Vec::with_capacity(rows.len()) };
         for row in &rows {

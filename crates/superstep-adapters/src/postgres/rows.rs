@@ -1,11 +1,13 @@
 //! Rows of the tables as the log has them: whole, or an error that says what is wrong with them.
 
-use superstep_core::checkpoint::{Mark, Origin, Pending, Source};
+use std::sync::Arc;
+
+use superstep_core::checkpoint::{Mark, Namespace, Origin, Pending, Source};
 use superstep_core::id::{CheckpointId, TaskId};
 use tokio_postgres::Row as SqlRow;
 
 use super::trouble::{Answer, Trouble};
-use crate::log::{End, Gather, Need, OriginRow, PartRow, PendingRow, RemnantRow, Row, damaged, read_change};
+use crate::log::{self, End, Gather, Need, OriginRow, PartRow, PendingRow, RemnantRow, Row, damaged, read_change};
 
 /// What `read_row` reads, of a checkpoint `c`.
 pub(super) const COLUMNS: &str =
@@ -45,9 +47,37 @@ pub(super) fn read_row(row: &SqlRow, from: usize) -> Answer<Row> {
     Ok(read)
 }
 
+/// Bytes behind their checksum, for columns that have none of their own.
+pub(super) fn with_sum(sum: u32, bytes: &[u8]) -> Vec<u8> {
+    [&sum.to_be_bytes(), bytes].concat()
+}
+
+/// The checksum of the names of a line's fields. Not of whose line it is: a copy has the same.
+pub(super) fn names_sum(namespace: &Namespace, names: &str) -> u32 {
+    log::line_sum(&"".into(), namespace, names)
+}
+
+/// The names of a line's fields.
+pub(super) fn read_names(namespace: &Namespace, stored: &[u8]) -> Answer<Vec<Arc<str>>> {
+    // A line that never had a field has none to be summed up.
+    if stored == b"[]" {
+        return Ok(Vec::new());
+    }
+    let (sum, names) = stored.split_first_chunk().unwrap_or((&[0; 4], &[]));
+    if names_sum(namespace, &String::from_utf8_lossy(names)) != u32::from_be_bytes(*sum) {
+        return Err(Trouble::Refused(log::damaged_line(namespace, "its checksum does not fit")));
+    }
+    Ok(log::read_names(names)?)
+}
+
 /// What the run of a checkpoint has in common.
-pub(super) fn read_origin(body: Option<&[u8]>, of: &Row) -> Answer<Origin> {
-    let body = body.ok_or_else(|| damaged(of.mark.id, "what its run has in common is gone"))?;
+pub(super) fn read_origin(stored: Option<&[u8]>, of: &Row) -> Answer<Origin> {
+    let spoilt = |how: &str| Trouble::Refused(damaged(of.mark.id, &format!("what its run has in common {how}")));
+    let (sum, body) = stored.and_then(<[u8]>::split_first_chunk).ok_or_else(|| spoilt("is gone"))?;
+    let origin = OriginRow { number: of.origin, body: body.to_vec() };
+    if origin.sum() != u32::from_be_bytes(*sum) {
+        return Err(spoilt("has another checksum"));
+    }
     Ok(OriginRow::read(body, of.mark.id)?)
 }
 
