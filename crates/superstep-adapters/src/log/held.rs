@@ -16,6 +16,9 @@ use super::plan::{Base, Line};
 /// Threads that are remembered after they were given back.
 const REMEMBERED: usize = 1_024;
 
+/// Lines of a thread that are remembered.
+const LINES: usize = 16;
+
 /// A thread that was taken.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Taken {
@@ -35,7 +38,7 @@ pub(crate) struct Thread {
     pub(super) row: i64,
     fence: u64,
     is_held: bool,
-    /// Few: a graph and those inside it.
+    /// A graph and those inside it that were written last.
     lines: Mutex<Vec<(Namespace, Entry)>>,
 }
 
@@ -78,6 +81,10 @@ impl Thread {
     pub(super) fn remember(&self, namespace: Namespace, entry: Entry) {
         let mut lines = lock(&self.lines);
         lines.retain(|(other, _)| *other != namespace);
+        // A graph inside has a line for each call: one that is forgotten is read again.
+        if lines.len() >= LINES {
+            lines.remove(0);
+        }
         lines.push((namespace, entry));
     }
 }

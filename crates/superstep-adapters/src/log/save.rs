@@ -88,6 +88,8 @@ pub(crate) struct LineJob {
     pub(crate) row: Option<i64>,
     /// The number of the newest checkpoint when this was put together.
     pub(crate) newest: u64,
+    /// Checkpoints it was put together from, each with its number: without them what is added cannot be read.
+    pub(crate) bases: Vec<(u64, CheckpointId)>,
     pub(crate) drafts: Vec<Draft>,
     /// What is known of tasks, each with the checkpoint it names.
     pub(crate) pending: Vec<(CheckpointId, PendingRow)>,
@@ -184,6 +186,8 @@ impl<T: Tables> Drafting<'_, T> {
         if let Some(checkpoint) = &part.checkpoint {
             self.build_on(place, checkpoint.parent).await?;
             let (job, entry) = &mut self.lines[place];
+            let base = &entry.line.base;
+            job.bases.extend(base.id.filter(|_| base.number <= job.newest).map(|id| (base.number, id)));
             job.drafts.push(entry.line.plan(checkpoint, part)?);
             entry.is_planned = true;
         }
@@ -208,7 +212,8 @@ impl<T: Tables> Drafting<'_, T> {
         }
         let entry = self.entry(&part.namespace, is_outline).await?;
         let (row, newest, namespace) = (entry.row, entry.line.newest, part.namespace.clone());
-        self.lines.push((LineJob { namespace, row, newest, drafts: Vec::new(), pending: Vec::new() }, entry));
+        let (bases, drafts, pending) = (Vec::new(), Vec::new(), Vec::new());
+        self.lines.push((LineJob { namespace, row, newest, bases, drafts, pending }, entry));
         Ok(self.lines.len() - 1)
     }
 

@@ -88,6 +88,7 @@ impl<'a> Call<'a> {
         call.add(job.thread, Type::INT8).add(job.lease.fence.cast_signed(), Type::INT8).add(holder, Type::INT8);
         call.add(job.status.map(|status| i16::from(status.number())), Type::INT2);
         call.lines(&job.lines);
+        call.bases(&job.lines);
         let drafts =
             || job.lines.iter().zip(1..).flat_map(|(line, place)| line.drafts.iter().map(move |it| (place, it)));
         call.rows(&drafts().collect::<Vec<_>>());
@@ -124,6 +125,17 @@ impl<'a> Call<'a> {
                     with_sum(names_sum(&line.namespace, &names), names.as_bytes())
                 })
             });
+    }
+
+    fn bases(&mut self, lines: &'a [LineJob]) {
+        let bases: Vec<(i32, u64, CheckpointId)> = lines
+            .iter()
+            .zip(1..)
+            .flat_map(|(line, place)| line.bases.iter().map(move |(number, id)| (place, *number, *id)))
+            .collect();
+        self.column(&bases, Type::INT4_ARRAY, |(line, ..)| *line)
+            .column(&bases, Type::INT8_ARRAY, |(_, number, _)| number.cast_signed())
+            .column(&bases, Type::BYTEA_ARRAY, |(.., id)| id.bits().to_be_bytes().to_vec());
     }
 
     fn rows(&mut self, drafts: &[(i32, &'a Draft)]) {

@@ -91,6 +91,7 @@ $function$;
 CREATE FUNCTION @schema@.commit(
     _thread bigint, _fence bigint, _holder bigint, _status smallint,
     _line_row bigint[], _line_namespace bytea[], _line_newest bigint[], _line_adds boolean[], _line_names bytea[],
+    _base_line integer[], _base_number bigint[], _base_id bytea[],
     _row_line integer[], _row_number bigint[], _row_id bytea[], _row_parent bytea[], _row_step bigint[],
     _row_source smallint[], _row_time bigint[], _row_origin bigint[], _row_ahead bytea[], _row_heads bytea[],
     _row_vals bytea[], _row_sum integer[],
@@ -121,6 +122,14 @@ BEGIN
         ELSIF _line_adds[i] AND _line_newest[i] <> coalesce(
             (SELECT max(c.number) FROM @schema@.checkpoint c WHERE c.line = lines[i]), 0)
         THEN
+            code := 2;
+            RETURN;
+        END IF;
+    END LOOP;
+    FOR i IN 1 .. cardinality(_base_line) LOOP
+        PERFORM FROM @schema@.checkpoint c
+            WHERE c.line = lines[_base_line[i]] AND c.number = _base_number[i] AND c.id = _base_id[i];
+        IF NOT FOUND THEN
             code := 2;
             RETURN;
         END IF;

@@ -188,8 +188,9 @@ pub(super) async fn status(room: &Room, holder: &Holder, thread: &ThreadId) -> A
 
 /// Removes everything of a thread. Refused while a run moves it.
 pub(super) async fn delete_thread(room: &Room, holder: &Holder, thread: &ThreadId) -> Answer<()> {
-    let (delete, mine) =
-        (&room.address.fill("SELECT @schema@.delete_thread($1, $2, $3)"), holder.settled_fence_of(thread));
+    // Held over every try: nobody in this process takes the thread in between.
+    let _claim = holder.claim(thread, RunId::from_bits(0))?;
+    let (delete, mine) = (&room.address.fill("SELECT @schema@.delete_thread($1, $2, $3)"), holder.fence_of(thread));
     let row = room.ask(|client| async move {
         let given = [(&thread.as_str() as _, Type::TEXT), (&holder.id as _, Type::INT8), (&mine as _, Type::INT8)];
         Ok(client.query_typed_one(delete, &given).await?)

@@ -51,10 +51,14 @@ impl Holder {
         Ok(row)
     }
 
-    /// Says that it is alive.
-    pub(super) fn beat(&self, connection: &Connection) -> rusqlite::Result<()> {
+    /// Says that it is alive. A row that may have gone with a failed transaction is made anew, which says the same.
+    pub(super) fn beat(&mut self, connection: &Connection) -> Answer<()> {
+        if self.row.is_none() {
+            return self.row(connection).map(drop);
+        }
         let mut statement = connection.prepare_cached("UPDATE holder SET beat = beat + 1 WHERE id = ?1")?;
-        statement.execute([self.row]).map(drop)
+        statement.execute([self.row])?;
+        Ok(())
     }
 
     /// Leaves nothing behind.

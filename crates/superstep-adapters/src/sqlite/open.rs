@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
 use superstep_core::error::{Code, Error, Result};
 
 use super::trouble::{Answer, Trouble, describe};
@@ -83,6 +83,18 @@ CREATE TABLE pending (
 ) STRICT;
 ";
 
+/// The one name of a file, by whatever link it is opened: other processes look for locks beside it.
+fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
 /// Kinds of disk that belong to another machine, by the number the system gives them.
 #[cfg(target_os = "linux")]
 const NETWORK_DISKS: [(u32, &str); 6] = [
@@ -125,7 +137,7 @@ pub(super) struct Place(Option<PathBuf>);
 
 impl Place {
     pub(super) fn new(path: &Path) -> Self {
-        Self((path != Path::new(":memory:")).then(|| path.to_owned()))
+        Self((path != Path::new(":memory:")).then(|| real(path)))
     }
 
     /// The file; `None` in memory.
@@ -161,10 +173,17 @@ impl Place {
         Ok(())
     }
 
+    /// A connection to a file that is there.
+    pub(super) fn connect_reader(&self, busy: Duration) -> Answer<Connection> {
+        let connection = self.connect(busy, OpenFlags::default() - OpenFlags::SQLITE_OPEN_CREATE)?;
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    }
+
     /// A connection that waits for others.
-    pub(super) fn connect(&self, busy: Duration) -> Answer<Connection> {
+    fn connect(&self, busy: Duration, flags: OpenFlags) -> Answer<Connection> {
         let connection = match &self.0 {
-            Some(path) => Connection::open(path)?,
+            Some(path) => Connection::open_with_flags(path, flags)?,
             None => Connection::open_in_memory()?,
         };
         connection.busy_timeout(busy)?;
@@ -176,7 +195,7 @@ impl Place {
 
     /// A connection that writes, with the tables in place.
     pub(super) fn connect_writer(&self, busy: Duration) -> Answer<Connection> {
-        let mut connection = self.connect(busy)?;
+        let mut connection = self.connect(busy, OpenFlags::default())?;
         // Of a new file: a superstep changes little, and what it changes is written in whole pages.
         connection.pragma_update(None, "page_size", PAGE)?;
         if self.0.is_some() {

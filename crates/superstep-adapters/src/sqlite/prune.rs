@@ -17,19 +17,20 @@ pub(super) fn prune(connection: &Connection, thread: &ThreadId, retention: &Rete
         "SELECT line.id FROM thread JOIN line ON line.thread = thread.id WHERE thread.name = ?1 ORDER BY line.id";
     let mut statement = connection.prepare_cached(lines)?;
     let lines: Vec<i64> = statement.query_map([thread.as_str()], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let mut report = PruneReport::default();
+    let (mut report, mut decided) = (PruneReport::default(), Vec::new());
+    // What goes is known of all graphs before anything goes: one that is damaged leaves the others as they are.
     for line in lines {
         let (holdings, lengths) = holdings(connection, line)?;
         let pruning = decide(candidates(connection, line, retention)?, holdings, retention)?;
-        if pruning.gone.is_empty() {
-            continue;
+        let unneeded = lengths.into_iter().filter(|(part, _)| !pruning.parts.contains(part)).collect::<Vec<_>>();
+        if !pruning.gone.is_empty() {
+            report.checkpoints += pruning.gone.len();
+            report.bytes += pruning.bytes + unneeded.iter().map(|(_, length)| length).sum::<u64>();
+            decided.push((line, pruning, unneeded));
         }
-        let unneeded = lengths.iter().filter(|(part, _)| !pruning.parts.contains(part));
-        report.checkpoints += pruning.gone.len();
-        report.bytes += pruning.bytes + unneeded.clone().map(|(_, length)| length).sum::<u64>();
-        if !retention.dry_run {
-            remove(connection, line, &pruning, unneeded.map(|(part, _)| *part))?;
-        }
+    }
+    for (line, pruning, unneeded) in decided.iter().filter(|_| !retention.dry_run) {
+        remove(connection, *line, pruning, unneeded.iter().map(|(part, _)| *part))?;
     }
     Ok(report)
 }

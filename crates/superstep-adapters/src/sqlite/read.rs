@@ -69,11 +69,7 @@ impl Files {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match idle {
             Some(connection) => Ok(connection),
-            None => {
-                let connection = self.place.connect(self.busy)?;
-                connection.pragma_update(None, "query_only", true)?;
-                Ok(connection)
-            }
+            None => self.place.connect_reader(self.busy),
         }
     }
 }

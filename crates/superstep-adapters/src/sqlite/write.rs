@@ -41,9 +41,16 @@ impl LineJob {
             if newest(connection, line)? != self.newest {
                 return Err(Trouble::Stale);
             }
-            let highest = last.parts.last().map_or(last.row.number, |part| part.number.max(last.row.number));
+            let parts = self.drafts.iter().filter_map(|draft| draft.parts.last());
+            let highest = parts.map(|part| part.number).max().unwrap_or(0).max(last.row.number);
             if highest > u64::from(u32::MAX) {
                 return Err(Trouble::Refused(too_long(&self.namespace)));
+            }
+        }
+        let mut is_there = connection.prepare_cached("SELECT 1 FROM checkpoint WHERE key = ?1 AND id = ?2")?;
+        for (number, id) in &self.bases {
+            if !is_there.exists(params![key(line, *number), id.bits().to_be_bytes()])? {
+                return Err(Trouble::Stale);
             }
         }
         for draft in &self.drafts {
@@ -52,9 +59,10 @@ impl LineJob {
             }
         }
         for (id, row) in self.pending.iter().filter(|(_, row)| row.checkpoint <= self.newest) {
-            let mut statement = connection.prepare_cached("SELECT 1 FROM checkpoint WHERE key = ?1")?;
-            if !statement.exists([key(line, row.checkpoint)])? {
-                return Err(Trouble::Refused(missing(*id)));
+            if !is_there.exists(params![key(line, row.checkpoint), id.bits().to_be_bytes()])? {
+                // A line that was remembered may not be the one that is there: the tables tell.
+                let is_gone = number_of(connection, line, *id)?.is_none();
+                return Err(if is_gone { Trouble::Refused(missing(*id)) } else { Trouble::Stale });
             }
         }
         Ok(())
@@ -104,7 +112,7 @@ fn newest(connection: &Connection, line: i64) -> Answer<u64> {
 
 fn too_long(namespace: &Namespace) -> Error {
     let message = format!("graph `{}` has as many checkpoints on its thread as a file can hold", namespace.as_str());
-    Error::new(Code::TooLarge, message).help("go on with a copy of the thread that is pruned")
+    Error::new(Code::TooLarge, message).help("go on with a new thread, from the newest state of this one")
 }
 
 /// The number of a checkpoint in its line.

@@ -272,7 +272,7 @@ struct Room {
 
 impl Room {
     fn work(&mut self, inbox: &Receiver<Box<dyn Work>>) {
-        let (mut beaten, beat) = (Instant::now(), self.options.lapse / BEATS);
+        let (mut beaten, beat) = (Instant::now(), (self.options.lapse / BEATS).max(LINGER));
         let mut is_lingering = false;
         loop {
             let wait = beat.saturating_sub(beaten.elapsed());
@@ -292,6 +292,7 @@ impl Room {
                 self.beat();
             }
         }
+        self.fall_asleep();
         if !self.is_spoilt {
             let Desk { connection, holder, .. } = &mut self.desk;
             holder.leave(connection);
@@ -316,7 +317,7 @@ impl Room {
         if owes {
             self.perform(Vec::new());
         }
-        if self.desk.held > 0 && !self.is_spoilt && self.set_syncs(Effect::Fleeting).is_ok() {
+        if self.desk.held > 0 && self.restore().is_ok() && self.set_syncs(Effect::Fleeting).is_ok() {
             drop(self.desk.holder.beat(&self.desk.connection));
         }
     }
@@ -324,29 +325,33 @@ impl Room {
     fn perform(&mut self, mut batch: Vec<Box<dyn Work>>) {
         match self.transact(&mut batch) {
             Ok(()) => batch.into_iter().for_each(|work| work.tell(None)),
-            Err(Trouble::Database(error)) if batch.len() > 1 && !spoils_connection(&error) => {
+            Err((_, true)) if batch.len() > 1 && !self.is_spoilt => {
                 // One of them is at fault; the others need not suffer for it.
                 batch.into_iter().for_each(|work| self.perform(vec![work]));
             }
-            Err(trouble) => {
+            Err((trouble, _)) => {
                 let failure = trouble.into_error(&self.place.name());
                 batch.into_iter().for_each(|work| work.tell(Some(&failure)));
             }
         }
     }
 
-    fn transact(&mut self, batch: &mut [Box<dyn Work>]) -> Answer<()> {
-        self.restore()?;
+    /// Does everything in one transaction, or says why not, and whether one of the works was at fault.
+    fn transact(&mut self, batch: &mut [Box<dyn Work>]) -> std::result::Result<(), (Trouble, bool)> {
+        self.restore().map_err(|trouble| (trouble, false))?;
         let is_durable = batch.iter().any(|work| work.effect() == Effect::Durable);
+        let mut is_at_work = false;
         let done = self.set_syncs(if is_durable { Effect::Durable } else { Effect::Fleeting }).and_then(|()| {
             self.desk.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             let settled = match self.desk.settle() {
                 Err(Trouble::Database(error)) => return Err(error),
                 settled => settled.unwrap_or_default(),
             };
+            is_at_work = true;
             for work in batch {
                 work.run(&mut self.desk)?;
             }
+            is_at_work = false;
             self.desk.connection.prepare_cached("COMMIT")?.execute([])?;
             self.desk.has_settled(&settled);
             Ok(())
@@ -360,12 +365,15 @@ impl Room {
             // The row of this holder may have gone with the transaction.
             self.desk.holder.row = None;
         }
-        Ok(done?)
+        done.map_err(|error| (Trouble::Database(error), is_at_work))
     }
 
     /// A connection that failed is replaced: what the system kept of a failed write only a new one can tell.
     fn restore(&mut self) -> Answer<()> {
         if self.is_spoilt {
+            if self.place.path().is_none() {
+                return Err(Trouble::Refused(closed(&self.place.name())));
+            }
             self.desk.connection = self.place.connect_writer(self.options.busy)?;
             (self.is_spoilt, self.syncs) = (false, true);
         }

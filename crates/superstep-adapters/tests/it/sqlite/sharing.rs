@@ -165,3 +165,38 @@ fn a_thread_taken_for_nobody_is_free_again() {
         }
     }
 }
+
+/// P6: one file that is opened by two names is one store: whoever holds a thread is found.
+#[test]
+fn a_file_with_two_names_is_one_store() {
+    let folder = folder();
+    let (path, link) = (folder.join("real.db"), folder.join("link.db"));
+    let one = Sqlite::open(&path).unwrap();
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let lease = block_on(one.acquire(&"t".into(), run(1))).unwrap();
+    let two = Sqlite::open(&link).unwrap();
+    assert_eq!(block_on(two.acquire(&"t".into(), run(2))).unwrap_err().code(), Code::ThreadBusy);
+    block_on(one.commit(&Commit::empty(lease, "".into()))).unwrap();
+}
+
+/// S1: while another process writes for too long everybody is refused after one wait, however many they are.
+#[test]
+fn many_that_wait_for_a_locked_file_wait_once() {
+    let path = folder().join("locked.db");
+    let store = Sqlite::options().busy_timeout(Duration::from_millis(400)).open(&path).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let begun = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        for number in 0..20 {
+            let store = &store;
+            scope.spawn(move || {
+                let refused = block_on(store.acquire(&format!("t{number}").into(), run(1))).unwrap_err();
+                assert_eq!((refused.code(), refused.is_retryable()), (Code::StoreUnavailable, true), "{refused}");
+            });
+        }
+    });
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    other.execute_batch("ROLLBACK").unwrap();
+    block_on(store.acquire(&"t0".into(), run(1))).unwrap();
+}
