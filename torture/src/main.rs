@@ -14,6 +14,7 @@ mod full;
 mod io;
 mod kill;
 mod mover;
+mod postgres;
 mod power;
 mod random;
 mod reader;
@@ -22,6 +23,7 @@ mod stage;
 mod store;
 mod told;
 mod tools;
+mod trial;
 mod two;
 mod victim;
 mod work;
@@ -40,7 +42,7 @@ use crate::store::Place;
 type Proof = (&'static str, fn(&Stage) -> Result<Report, String>);
 
 /// Every proof, in the order in which they are performed.
-const PROOFS: [Proof; 7] = [
+const PROOFS: [Proof; 8] = [
     ("kill", kill::prove),
     ("power", power::prove),
     ("io", io::prove),
@@ -48,6 +50,7 @@ const PROOFS: [Proof; 7] = [
     ("damage", damage::prove),
     ("two", two::prove),
     ("clock", clock::prove),
+    ("postgres", postgres::prove),
 ];
 
 fn main() -> ExitCode {

@@ -31,7 +31,7 @@ pub(crate) const TRACKS: [&str; 3] = ["input", "one", "two"];
 pub(crate) async fn run(place: &Place, errand: &Errand) -> Result<bool, String> {
     Told::Born { pid: std::process::id() }.tell();
     let flow = graph().map_err(|error| error.to_string())?;
-    let store = match place.open() {
+    let store = match place.open().await {
         Ok(store) => store,
         Err(error) => {
             Told::failed(&error).tell();

@@ -28,7 +28,7 @@ pub(crate) struct Question {
 /// Tells what is stored.
 pub(crate) async fn look(place: &Place, question: &Question) {
     Told::Born { pid: std::process::id() }.tell();
-    match place.open() {
+    match place.open().await {
         Ok(store) => {
             Told::Opened.tell();
             for thread in &question.threads {

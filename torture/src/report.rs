@@ -81,11 +81,17 @@ impl Report {
         Ok(())
     }
 
+    /// Takes in what was found beside this.
+    pub(crate) fn join(&mut self, other: Self) {
+        other.counts.into_iter().for_each(|(name, count)| self.count(&name, count));
+        self.violations.extend(other.violations);
+    }
+
     /// For people.
     pub(crate) fn text(&self) -> String {
         let counts: Vec<String> = self.counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
         let mut lines = vec![format!(
-            "{:<7} {}; {} violations; {:.1} s",
+            "{:<8} {}; {} violations; {:.1} s",
             self.name,
             counts.join(", "),
             self.violations.len(),

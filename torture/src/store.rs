@@ -1,4 +1,4 @@
-//! Which store a child works on, as it stands on its command line: `sqlite PATH`.
+//! Which store a child works on, as it stands on its command line: `sqlite PATH`, `postgres URL`.
 //!
 //! One more store is one more arm here; everything else asks for checkpoints only.
 
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use superstep::Result;
 use superstep::core::port::SharedCheckpointer;
+use superstep_adapters::postgres::Postgres;
 use superstep_adapters::sqlite::{Sqlite, Synchronous};
 
 /// A store.
@@ -18,10 +19,14 @@ pub(crate) enum Place {
     SqliteNormal(PathBuf),
     /// SQLite in this file, opened by one who takes threads of others that stand still for a moment.
     SqliteHasty(PathBuf),
+    /// PostgreSQL at this address; threads of one that died are free soon.
+    Postgres(String),
 }
 
 /// How long another may stand still for the hasty one.
 const MOMENT: Duration = Duration::from_millis(200);
+/// How long a process on PostgreSQL may be silent before others take its threads.
+const LAPSE: Duration = Duration::from_secs(1);
 
 impl Place {
     /// The name of the file, where we choose it.
@@ -41,7 +46,10 @@ impl Place {
             "sqlite" => Ok(Self::Sqlite(place.into())),
             "sqlite-normal" => Ok(Self::SqliteNormal(place.into())),
             "sqlite-hasty" => Ok(Self::SqliteHasty(place.into())),
-            _ => Err(format!("no store of the kind `{kind}`; there are `sqlite`, `sqlite-normal`, `sqlite-hasty`")),
+            "postgres" => Ok(Self::Postgres(place.to_owned())),
+            _ => Err(format!(
+                "no store of the kind `{kind}`; there are `sqlite`, `sqlite-normal`, `sqlite-hasty`, `postgres`"
+            )),
         }
     }
 
@@ -51,31 +59,39 @@ impl Place {
             Self::Sqlite(_) => "sqlite",
             Self::SqliteNormal(_) => "sqlite-normal",
             Self::SqliteHasty(_) => "sqlite-hasty",
+            Self::Postgres(_) => "postgres",
         };
         [kind.to_owned(), self.file().display().to_string()]
     }
 
-    /// The file of the database.
+    /// The file of the database, or what stands in its place on a command line.
     pub(crate) fn file(&self) -> &Path {
         match self {
             Self::Sqlite(path) | Self::SqliteNormal(path) | Self::SqliteHasty(path) => path,
+            Self::Postgres(url) => Path::new(url),
         }
+    }
+
+    /// Whether the database is a file, which can be looked at past the store.
+    pub(crate) fn is_file(&self) -> bool {
+        !matches!(self, Self::Postgres(_))
     }
 
     /// Opens the store.
     ///
     /// # Errors
     /// What the store says.
-    pub(crate) fn open(&self) -> Result<SharedCheckpointer> {
+    pub(crate) async fn open(&self) -> Result<SharedCheckpointer> {
         let options = match self {
             Self::Sqlite(_) => Sqlite::options(),
             Self::SqliteNormal(_) => Sqlite::options().synchronous(Synchronous::Normal),
             Self::SqliteHasty(_) => Sqlite::options().lapse_after(MOMENT).busy_timeout(MOMENT * 5),
+            Self::Postgres(url) => return Ok(Postgres::options().lapse_after(LAPSE).connect(url).await?.into()),
         };
         Ok(options.open(self.file())?.into())
     }
 
-    /// What the database says of itself, past the store: `ok`, or what is wrong.
+    /// What the file of a database says of itself, past the store: `ok`, or what is wrong.
     pub(crate) fn integrity(&self) -> String {
         let asked = rusqlite::Connection::open(self.file()).and_then(|connection| {
             connection.pragma_query_value(None, "integrity_check", |row| row.get::<_, String>(0))

@@ -45,7 +45,7 @@ fn on_path(tool: &str) -> Option<PathBuf> {
 }
 
 /// Tries to install a package; whoever calls looks whether that helped.
-fn install(package: &str) {
+pub(crate) fn install(package: &str) {
     eprintln!("installing {package}");
     let apt = ["apt-get", "install", "--yes", "--no-install-recommends", package];
     let words = if is_root() { apt.to_vec() } else { [&["sudo", "-n"][..], &apt].concat() };

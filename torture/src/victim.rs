@@ -5,6 +5,7 @@
 
 use std::io::BufRead;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use superstep::core::id::{TaskId, derive};
@@ -17,6 +18,9 @@ use crate::reader;
 use crate::store::Place;
 use crate::told::{Told, digest};
 use crate::work::{Flow, Part, Work, graph, input};
+
+/// How long to wait for a thread that another has.
+const BUSY: Duration = Duration::from_millis(20);
 
 /// What a victim is told to do.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -32,6 +36,8 @@ pub(crate) struct Order {
     pub(crate) life: u32,
     /// After a failure: tell what can be read, wait for a line, go on with the same store.
     pub(crate) is_patient: bool,
+    /// Ask again while another has the thread.
+    pub(crate) waits: bool,
     /// A bug of the engine to live with, by name.
     pub(crate) planted: Option<String>,
 }
@@ -45,7 +51,7 @@ pub(crate) async fn live(place: &Place, order: &Order) -> Result<bool, String> {
     plant(planted(order)?);
     let effects = effects(order, order.life)?;
     let flow = graph().map_err(|error| error.to_string())?;
-    let store = match place.open() {
+    let store = match place.open().await {
         Ok(store) => store,
         Err(error) => {
             Told::failed(&error).tell();
@@ -57,6 +63,11 @@ pub(crate) async fn live(place: &Place, order: &Order) -> Result<bool, String> {
     for thread in &order.threads {
         let mut life = order.life;
         while let Err(error) = victim.advance(thread).await {
+            // Who died before it may still count as alive; a store that frees its threads at once is never asked twice.
+            if error.code() == Code::ThreadBusy && order.waits {
+                tokio::time::sleep(BUSY).await;
+                continue;
+            }
             Told::failed(&error).tell();
             if !order.is_patient {
                 return Ok(false);

@@ -1,12 +1,14 @@
 //! `cargo xtask conformance`: our stores under LangGraph's own suite for savers, through the program `saver_stdio`.
 //!
-//! Needs Python and, once, the package registry. What is said between the two sides is in `conformance/README.md`.
+//! Needs Python, PostgreSQL and, once, the package registry. What is said between the two sides is in `conformance/README.md`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::python;
+use superstep_cluster::Private;
+
 use crate::workspace::Workspace;
+use crate::{python, servers};
 
 /// The line of `--help`.
 pub(crate) const HELP: &str = "our stores under LangGraph's suite for savers [--store memory|sqlite|postgres]";
@@ -14,45 +16,70 @@ pub(crate) const HELP: &str = "our stores under LangGraph's suite for savers [--
 /// What the suite says at its end when nothing is wrong and nothing is missing.
 const PERFECT: &str = "81 passed, 0 failed";
 
-/// Where a PostgreSQL is, for the store that needs one.
+/// Names a PostgreSQL that is to be used in place of one of our own.
 const POSTGRES: &str = "SUPERSTEP_POSTGRES_URL";
 
-/// The stores that need nothing but this machine.
-const AT_HOME: [&str; 2] = ["memory", "sqlite"];
+/// Every store.
+const STORES: [&str; 3] = ["memory", "sqlite", "postgres"];
 
 /// The program under test.
 const PROGRAM: [&str; 7] =
     ["build", "--release", "--package", "superstep-adapters", "--all-features", "--example", "saver_stdio"];
 
-/// Puts stores under the suite: one, or all that need nothing.
+/// Puts stores under the suite: one, or all.
 ///
 /// # Errors
 /// At the first store that does not pass all of it.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     let stores = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => AT_HOME.to_vec(),
-        ["--store", store] => vec![store],
+        [] => STORES.to_vec(),
+        ["--store", store] if STORES.contains(&store) => vec![store],
+        ["--store", store] => return Err(format!("unknown store `{store}`; known: {}", STORES.join(", "))),
         _ => return Err(format!("unknown arguments `{}`; known: --store NAME", arguments.join(" "))),
     };
-    let stores = stores.into_iter().map(words).collect::<Result<Vec<_>, _>>()?;
     let interpreter = python::interpreter(workspace)?;
     match workspace.cargo(&PROGRAM).status() {
         Ok(status) if status.success() => {}
         built => return Err(format!("`cargo {}` ended with {built:?}", PROGRAM.join(" "))),
     }
     let program = workspace.target()?.join("release/examples/saver_stdio");
-    stores.iter().try_for_each(|store| check(workspace, &interpreter, &program, store))
+    stores.into_iter().try_for_each(|store| {
+        // A server of our own lasts as long as this.
+        let server = Server::of(store)?;
+        check(workspace, &interpreter, &program, &server.words(store))
+    })
 }
 
-/// What the program is told so that it opens a store; `{fresh}` becomes a path where nothing is yet.
-fn words(store: &str) -> Result<Vec<String>, String> {
-    let place = match store {
-        "memory" => return Ok(vec![store.to_owned()]),
-        "sqlite" => "{fresh}".to_owned(),
-        "postgres" => std::env::var(POSTGRES).map_err(|_| format!("say where a PostgreSQL is: {POSTGRES}"))?,
-        _ => return Err(format!("unknown store `{store}`; known: memory, sqlite, postgres")),
-    };
-    Ok(vec![store.to_owned(), place])
+/// The server behind a store.
+enum Server {
+    /// It needs none.
+    None,
+    /// One that somebody named.
+    Named(String),
+    Own(Private),
+}
+
+impl Server {
+    fn of(store: &str) -> Result<Self, String> {
+        match std::env::var(POSTGRES) {
+            _ if store != "postgres" => Ok(Self::None),
+            Ok(url) => Ok(Self::Named(url)),
+            Err(_) => {
+                servers::ensure()?;
+                Private::start().map(Self::Own)
+            }
+        }
+    }
+
+    /// What the program is told so that it opens a store; `{fresh}` becomes a path where nothing is yet.
+    fn words(&self, store: &str) -> Vec<String> {
+        let place = match self {
+            Self::None => (store == "sqlite").then(|| "{fresh}".to_owned()),
+            Self::Named(url) => Some(url.clone()),
+            Self::Own(cluster) => Some(cluster.url()),
+        };
+        std::iter::once(store.to_owned()).chain(place).collect()
+    }
 }
 
 fn check(workspace: &Workspace, interpreter: &Path, program: &Path, store: &[String]) -> Result<(), String> {

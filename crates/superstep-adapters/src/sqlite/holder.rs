@@ -18,6 +18,9 @@ use superstep_core::error::{Code, Error, Result};
 use super::open::Place;
 use super::trouble::Answer;
 
+/// What stands between the name of a database and a token in the name of a lock.
+const MARK: &str = "-holder-";
+
 /// One process, or one store within it.
 pub(super) struct Holder {
     /// Its row, once it has one.
@@ -28,14 +31,15 @@ pub(super) struct Holder {
 
 impl Holder {
     pub(super) fn new(place: &Place) -> Result<Self> {
-        let mut bits = [0_u8; 8];
-        getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
-        let token = format!("{:016x}", u64::from_le_bytes(bits));
-        let lock = match place.path() {
-            Some(path) => Some(lock_file(&lock_path(path, &token))?),
-            None => None,
-        };
-        Ok(Self { row: None, token, lock })
+        loop {
+            let token = token()?;
+            let Some(path) = place.path() else { return Ok(Self { row: None, token, lock: None }) };
+            // A file that is not locked yet looks like one that was left behind. Whoever swept it away just now gets
+            // another name to look at, never the same one again.
+            if let Some(lock) = lock_file(&lock_path(path, &token))? {
+                return Ok(Self { row: None, token, lock: Some(lock) });
+            }
+        }
     }
 
     /// Its row in this database.
@@ -80,16 +84,30 @@ impl Drop for Holder {
 
 fn lock_path(database: &Path, token: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
-    name.push(format!("-holder-{token}"));
+    name.push(MARK);
+    name.push(token);
     name.into()
 }
 
-fn lock_file(path: &Path) -> Result<(File, PathBuf)> {
-    let locked = OpenOptions::new().write(true).create_new(true).open(path).and_then(|file| {
-        file.try_lock().map_err(std::io::Error::from)?;
-        Ok(file)
+fn token() -> Result<String> {
+    let mut bits = [0_u8; 8];
+    getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
+    Ok(format!("{:016x}", u64::from_le_bytes(bits)))
+}
+
+fn is_token(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+/// Makes a file and locks it; `None` when somebody took it away before it was locked.
+fn lock_file(path: &Path) -> Result<Option<(File, PathBuf)>> {
+    let made = OpenOptions::new().write(true).create_new(true).open(path);
+    let locked = made.and_then(|file| match file.try_lock() {
+        Ok(()) => Ok(path.exists().then_some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
     });
-    locked.map(|file| (file, path.to_owned())).map_err(|error| {
+    locked.map(|file| file.map(|file| (file, path.to_owned()))).map_err(|error| {
         Error::new(Code::StoreUnavailable, format!("`{}` cannot be made and locked", path.display()))
             .help("the folder of the database must be writable, on a disk of this machine")
             .retryable(false)
@@ -120,7 +138,24 @@ impl Watch {
         for (holder, _) in holders.iter().filter(|(_, token)| !self.has_lock(token)) {
             connection.execute("DELETE FROM holder WHERE id = ?1", [holder])?;
         }
+        self.sweep_files();
         Ok(())
+    }
+
+    /// Removes files of processes that died before they had a row. What cannot be removed now is litter until later.
+    fn sweep_files(&self) {
+        let Some(database) = &self.0.database else { return };
+        let Some(name) = database.file_name().and_then(|name| name.to_str()) else { return };
+        let folder = database.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let Ok(files) = std::fs::read_dir(folder.unwrap_or(Path::new("."))) else { return };
+        for file in files.flatten() {
+            let file = file.file_name();
+            let token = file.to_str().and_then(|file| file.strip_prefix(name)?.strip_prefix(MARK));
+            if let Some(token) = token.filter(|token| is_token(token)) {
+                // Whoever looks at a lock removes the file when nobody has it.
+                self.has_lock(token);
+            }
+        }
     }
 
     /// Whether another holder still moves its threads.

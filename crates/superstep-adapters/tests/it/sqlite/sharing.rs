@@ -200,3 +200,60 @@ fn many_that_wait_for_a_locked_file_wait_once() {
     other.execute_batch("ROLLBACK").unwrap();
     block_on(store.acquire(&"t0".into(), run(1))).unwrap();
 }
+
+/// P7: what processes left behind that died before they held anything is swept away by the next that opens the file;
+/// what somebody has locked stays, and so does what is not ours.
+#[test]
+fn locks_of_the_dead_are_swept_away() {
+    let folder = folder();
+    let path = folder.join("swept.db");
+    let open = Sqlite::open(&path).unwrap();
+    let held = lock_names(&folder);
+    assert_eq!(held.len(), 1, "{held:?}");
+    let (left, locked) = ("swept.db-holder-0123456789abcdef", "swept.db-holder-fedcba9876543210");
+    let strange = ["swept.db-holder-mine", "swept.db-holder-0123456789ABCDEF", "other.db-holder-0123456789abcdef"];
+    for name in strange.iter().chain([&left, &locked]) {
+        std::fs::write(folder.join(name), "").unwrap();
+    }
+    let lock = std::fs::File::open(folder.join(locked)).unwrap();
+    lock.lock().unwrap();
+
+    let another = Sqlite::open(&path).unwrap();
+    let found = lock_names(&folder);
+    assert!(!found.iter().any(|name| name == left), "{found:?}");
+    assert!(strange.iter().chain([&locked]).all(|name| found.iter().any(|found| found == name)), "{found:?}");
+    assert!(found.contains(&held[0]), "a store that is open lost its lock: {found:?}");
+    drop((open, another, lock));
+
+    drop(Sqlite::open(&path).unwrap());
+    assert_eq!(lock_names(&folder).len(), strange.len());
+}
+
+/// P7: stores that open and close one file all the time never sweep away the lock of one that is just being opened.
+#[test]
+fn a_lock_that_is_being_made_is_not_swept_away() {
+    let path = folder().join("busy.db");
+    drop(Sqlite::open(&path).unwrap());
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            let path = &path;
+            scope.spawn(move || {
+                for _ in 0..10 {
+                    let store = Sqlite::open(path).unwrap();
+                    let thread = format!("t{number}").as_str().into();
+                    block_on(store.acquire(&thread, run(number))).unwrap();
+                    let other = Sqlite::open(path).unwrap();
+                    let refused = block_on(other.acquire(&thread, run(9))).unwrap_err();
+                    assert_eq!(refused.code(), Code::ThreadBusy, "{refused}");
+                }
+            });
+        }
+    });
+}
+
+/// The files beside databases by which stores say that they are alive.
+fn lock_names(folder: &std::path::Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.contains("-holder-")).collect()
+}

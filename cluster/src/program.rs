@@ -1,0 +1,100 @@
+//! The programs of PostgreSQL: where they are, how they are started, and what they said.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A program of PostgreSQL, started by somebody who is not root: the server refuses root.
+///
+/// # Errors
+/// When it is not installed.
+pub fn postgres(name: &str) -> Result<Command, String> {
+    if !is_root() {
+        return Ok(Command::new(binary(name)?));
+    }
+    let mut command = Command::new("runuser");
+    command.args(["-u", "postgres", "--"]).arg(binary(name)?).current_dir("/");
+    Ok(command)
+}
+
+/// The client that comes with PostgreSQL, silent unless somebody listens.
+///
+/// # Errors
+/// When it is not installed.
+pub fn client(url: &str) -> Result<Command, String> {
+    let mut psql = Command::new(binary("psql")?);
+    psql.args(["-X", "-q", "-A", "-t", url]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(psql)
+}
+
+/// Runs a program to its end and gives what it said.
+///
+/// # Errors
+/// When it does not start or does not end well.
+pub fn run(command: &mut Command) -> Result<String, String> {
+    // A server that is started would keep a pipe open, so what it says goes to a file.
+    let unsaid = |error: std::io::Error| format!("no file for what {command:?} says: {error}");
+    let mut said = nameless().map_err(unsaid)?;
+    let (out, err) = (said.try_clone().map_err(unsaid)?, said.try_clone().map_err(unsaid)?);
+    let status = command.stdin(Stdio::null()).stdout(out).stderr(err).status();
+    let mut text = Vec::new();
+    let read = said.seek(SeekFrom::Start(0)).and_then(|_| said.read_to_end(&mut text));
+    let text = String::from_utf8_lossy(&text);
+    match (status, read) {
+        (Ok(status), Ok(_)) if status.success() => Ok(text.trim().to_owned()),
+        (Ok(status), _) => Err(format!("{command:?} ended with {status}: {text}")),
+        (Err(error), _) => Err(format!("{command:?} could not be started: {error}")),
+    }
+}
+
+/// A file without a name.
+fn nameless() -> std::io::Result<File> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let name = format!("superstep-said-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let path = std::env::temp_dir().join(name);
+    let file = File::options().create(true).truncate(true).read(true).write(true).open(&path)?;
+    std::fs::remove_file(path)?;
+    Ok(file)
+}
+
+pub(crate) fn is_root() -> bool {
+    // Whoever owns this process owns its entry.
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0)
+}
+
+/// A program of PostgreSQL, on the path or where Debian has it.
+fn binary(name: &str) -> Result<PathBuf, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    folders.sort();
+    folders.extend(std::env::split_paths(&path));
+    folders.push(PathBuf::from("/usr/sbin"));
+    let found = folders.iter().rev().map(|folder| folder.join(name)).find(|path| path.is_file());
+    found.ok_or_else(|| {
+        format!(
+            "there is no `{name}`: install it (Debian: `apt-get install postgresql pgbouncer`), or run `cargo xtask test`"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_said_is_given() {
+        assert_eq!(run(Command::new("echo").arg("so")).unwrap(), "so");
+        let problem = run(Command::new("sh").args(["-c", "echo why >&2; exit 3"])).unwrap_err();
+        assert!(problem.contains("why") && problem.contains('3'), "{problem}");
+    }
+
+    #[test]
+    fn a_program_that_is_missing_is_named_with_its_package() {
+        let problem = postgres("no-such-program").unwrap_err();
+        assert!(problem.contains("`no-such-program`") && problem.contains("apt-get install postgresql"), "{problem}");
+    }
+}
