@@ -8,8 +8,8 @@ mod clock;
 mod forward;
 
 pub use checkpointer::{
-    At, Checkpointer, Commit, FieldLog, HistoryQuery, Lease, Loaded, PruneReport, Retention, SharedCheckpointer,
-    StateRef, Stats, ThreadStatus, ThreadsQuery,
+    At, Checkpointer, Commit, FieldLog, HistoryQuery, KnownCheckpointer, Lease, Loaded, PruneReport, Retention,
+    SharedCheckpointer, StateRef, Stats, ThreadStatus, ThreadsQuery,
 };
 pub use clock::Clock;
 

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use superstep_core::id::ThreadId;
 use superstep_core::machine::Warm;
-use superstep_core::port::SharedCheckpointer;
+use superstep_core::port::{KnownCheckpointer, SharedCheckpointer};
 
 use crate::context::lock;
 
@@ -20,7 +20,8 @@ pub(crate) struct WarmStates(Mutex<VecDeque<Kept>>);
 
 struct Kept {
     thread: ThreadId,
-    store: SharedCheckpointer,
+    /// Not kept open for this.
+    store: KnownCheckpointer,
     warm: Warm,
 }
 
@@ -28,7 +29,7 @@ impl WarmStates {
     /// Takes the state of a thread out: the run that has it may change it in place.
     pub(crate) fn take(&self, thread: &ThreadId, store: &SharedCheckpointer) -> Option<Warm> {
         let mut kept = lock(&self.0);
-        let place = kept.iter().rposition(|kept| kept.thread == *thread && kept.store.is_same(store))?;
+        let place = kept.iter().rposition(|kept| kept.thread == *thread && kept.store.is(store))?;
         kept.remove(place).map(|kept| kept.warm)
     }
 
@@ -38,6 +39,6 @@ impl WarmStates {
         if kept.len() >= KEPT {
             kept.pop_front();
         }
-        kept.push_back(Kept { thread: thread.clone(), store: store.clone(), warm });
+        kept.push_back(Kept { thread: thread.clone(), store: store.into(), warm });
     }
 }

@@ -22,6 +22,8 @@ const WAIT: Duration = Duration::from_secs(2);
 const FRESH: Duration = Duration::from_secs(30);
 /// How long the server may take to show that such a connection still stands.
 const SIGN: Duration = Duration::from_secs(2);
+/// A question is given up after so long without an answer, or after `patience` when that is longer.
+const SILENCE: Duration = Duration::from_secs(30);
 /// The first and the longest pause before another try.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_secs(5));
 /// How often a transaction that the server took back is done again.
@@ -89,7 +91,11 @@ impl Room {
         F: Future<Output = Answer<T>>,
     {
         let lent = self.lend().await?;
-        let answer = question(lent.client.clone()).await;
+        // A server that stands still keeps its connections: nothing but time tells.
+        let time = self.address.patience.max(SILENCE);
+        let Ok(answer) = self.within(time, question(lent.client.clone())).await else {
+            return Err(Trouble::Refused(silent(&self.address, time)));
+        };
         if !matches!(answer, Err(Trouble::Database(_))) {
             lent.keep();
         }
@@ -183,6 +189,11 @@ pub(super) fn pause(tries: u32) -> Duration {
 fn exhausted(address: &Address) -> Error {
     Error::new(Code::StoreUnavailable, format!("all connections to PostgreSQL at {address} were in use for {WAIT:?}"))
         .help("nothing of this was saved; try again, or allow more with `connections`")
+}
+
+fn silent(address: &Address, time: Duration) -> Error {
+    Error::new(Code::StoreUnavailable, format!("PostgreSQL at {address} has not answered for {time:?}"))
+        .help("what was told is saved, this may not be; look at the server, then go on with the thread")
 }
 
 fn closed(address: &Address) -> Error {

@@ -1,7 +1,7 @@
 //! Which processes are alive, as far as they hold threads.
 //!
-//! A process that holds threads keeps a file beside the database locked. The system lets go of the lock when the process
-//! ends, however it ends: so the threads of a dead one can be taken at once, and no clock is asked. One that is alive but
+//! An open store keeps a file beside the database locked. The system lets go of the lock when the process ends, however it
+//! ends: so the threads of a dead one can be taken at once, and no clock is asked. One that is alive but
 //! stands still (stopped, or swapped out for good) is told by its beat, a number it raises every few seconds: whoever saw
 //! the same number for longer than a lease lasts, by its own clock, may take over. Late writes of the other are then
 //! refused by their fence.

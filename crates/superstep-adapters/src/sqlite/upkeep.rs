@@ -51,6 +51,8 @@ pub(super) fn copy_thread(connection: &Connection, from: &ThreadId, to: &ThreadI
         let error = Error::new(Code::NotFound, format!("no thread `{from}` to copy"));
         return Err(Trouble::Refused(error.on_thread(Some(from))));
     };
+    // One that was taken and given up before anything was saved is none.
+    connection.execute("DELETE FROM thread WHERE name = ?1 AND status IS NULL AND holder IS NULL", [to.as_str()])?;
     if find(to)?.is_some() {
         let error = Error::new(Code::InputInvalid, format!("thread `{to}` exists already"));
         let error = error.help("name a thread that does not exist, or delete it first");

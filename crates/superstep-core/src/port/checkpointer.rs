@@ -5,7 +5,7 @@
 //! one whose lease is no longer the newest of its thread.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use serde_json::Value;
 use smallvec::SmallVec;
@@ -294,11 +294,23 @@ impl SharedCheckpointer {
     pub fn new(checkpointer: impl Checkpointer) -> Self {
         Self(Arc::new(checkpointer))
     }
+}
 
-    /// True when both are one and the same.
+/// A checkpointer that is known and not kept: whoever has this does not keep it open.
+#[derive(Clone)]
+pub struct KnownCheckpointer(Weak<dyn Erased>);
+
+impl KnownCheckpointer {
+    /// True when it is that one.
     #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+    pub fn is(&self, checkpointer: &SharedCheckpointer) -> bool {
+        std::ptr::addr_eq(self.0.as_ptr(), Arc::as_ptr(&checkpointer.0))
+    }
+}
+
+impl From<&SharedCheckpointer> for KnownCheckpointer {
+    fn from(checkpointer: &SharedCheckpointer) -> Self {
+        Self(Arc::downgrade(&checkpointer.0))
     }
 }
 

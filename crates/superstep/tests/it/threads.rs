@@ -236,3 +236,33 @@ async fn what_is_due_is_stored_with_its_reason() {
     }
     assert_eq!(reasons, [r#"a "edge", b "edge""#, r#"c "join""#, r#"d "send""#, ""]);
 }
+
+/// R-FWK-31: a run goes on from what the last one left in memory only when that is still the newest: what was changed from
+/// outside, by another graph on the same thread, or by a fork comes first.
+#[tokio::test]
+async fn a_run_sees_what_happened_since_the_last() {
+    let memory = Memory::new();
+    let build = || {
+        let mut graph =
+            dynamic(json!({ "log": log_field(), "count": { "type": "integer", "reducer": "add", "default": 0 } }));
+        let node =
+            graph.node("note", |state: View<Record>| json!({ "log": format!("{}", log(&state).len()), "count": 1 }));
+        graph.edge(START, node).edge(node, END).checkpointer(memory.clone());
+        graph.compile().unwrap()
+    };
+    let (one, two) = (build(), build());
+    let run = async |graph: &superstep::Compiled<Record>, text: &str| {
+        log(&graph.run(json!({ "log": text })).thread("t").await.unwrap().state)
+    };
+    assert_eq!(run(&one, "a").await, ["a", "1"]);
+    assert_eq!(run(&one, "b").await, ["a", "1", "b", "3"]);
+    let first = history(&one, "t").await.pop().unwrap().id();
+    assert_eq!(run(&two, "c").await.len(), 6);
+    assert_eq!(run(&one, "d").await.last().map(String::as_str), Some("7"));
+    one.threads().update("t", json!({ "log": "outside" })).await.unwrap();
+    assert_eq!(run(&one, "e").await[8..], ["outside", "e", "10"]);
+    let forked = one.run(json!({ "log": "fork" })).thread("t").at(first).await.unwrap();
+    assert_eq!(log(&forked.state), ["a", "fork", "2"]);
+    assert_eq!(run(&one, "f").await, ["a", "fork", "2", "f", "4"]);
+    assert_eq!(history(&two, "t").await[0].state.to_json()["count"], json!(2));
+}
