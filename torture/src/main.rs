@@ -16,6 +16,8 @@ mod kill;
 mod mover;
 mod postgres;
 mod power;
+// The one source of numbers out of a seed; both are programs, and neither is a library of the other.
+#[path = "../../sim/src/random.rs"]
 mod random;
 mod reader;
 mod report;

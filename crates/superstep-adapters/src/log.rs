@@ -29,10 +29,9 @@ pub(crate) use save::{Job, LineJob, Place, Refusal, Tables, WithMade, made, save
 
 use std::sync::Arc;
 
-use superstep_core::checkpoint::{Mark, Origin};
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{CheckpointId, RunId, ThreadId};
-use superstep_core::port::{HistoryQuery, Lease};
+use superstep_core::port::Lease;
 
 /// The error of a checkpoint that is not there.
 pub(crate) fn missing(id: CheckpointId) -> Error {
@@ -63,14 +62,6 @@ pub(crate) fn invalid(thread: &ThreadId) -> Error {
     let message = format!("`{thread}` is not the id of a thread");
     Error::new(Code::InputInvalid, message)
         .help(format!("an id has 1 to {} of `A-Z a-z 0-9 _ . : -`", ThreadId::LONGEST))
-}
-
-/// Whether a history asks for a checkpoint, place and number aside.
-pub(crate) fn is_wanted(query: &HistoryQuery, mark: &Mark, origin: &Origin) -> bool {
-    query.source.is_none_or(|source| source == mark.source)
-        && query.step.is_none_or(|step| step == mark.step)
-        && query.run.is_none_or(|run| run == origin.run)
-        && query.metadata.iter().all(|(key, value)| origin.metadata.get(key) == Some(value))
 }
 
 /// The names of the fields of a line, out of its row.

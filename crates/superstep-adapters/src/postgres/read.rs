@@ -205,7 +205,7 @@ impl Reader<'_> {
             which.limit = i64::try_from(left).unwrap_or(PAGE).min(PAGE);
             let Some(mut page) = self.find(place, &which).await? else { break };
             let (read, last) = (page.checkpoints.len(), page.checkpoints.last().map(|last| last.0.number));
-            page.checkpoints.retain(|(row, origin, _)| log::is_wanted(query, &row.mark, origin));
+            page.checkpoints.retain(|(row, origin, _)| query.matches_pieces(&row.mark, origin));
             left -= page.checkpoints.len();
             match &mut all {
                 Some(all) => all.checkpoints.append(&mut page.checkpoints),

@@ -342,7 +342,7 @@ pub(super) fn history(
                 read
             }
         };
-        if log::is_wanted(query, &row.mark, &shared) {
+        if query.matches_pieces(&row.mark, &shared) {
             let pending = if found.get(11)? { pending(connection, line, &row)? } else { Vec::new() };
             gather.want(row, shared, pending)?;
             left -= 1;

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::BoxFuture;
 use crate::change::Change;
-use crate::checkpoint::{Checkpoint, FieldChange, Namespace, Pending, Source};
+use crate::checkpoint::{Checkpoint, FieldChange, Mark, Namespace, Origin, Pending, Source};
 use crate::datum::Datum;
 use crate::error::Result;
 use crate::field::AnyState;
@@ -179,10 +179,20 @@ impl HistoryQuery {
     /// Whether a checkpoint is one that is asked for, place and number aside.
     #[must_use]
     pub fn matches(&self, checkpoint: &Checkpoint) -> bool {
-        self.source.is_none_or(|source| source == checkpoint.source)
-            && self.step.is_none_or(|step| step == checkpoint.step)
-            && self.run.is_none_or(|run| run == checkpoint.run)
-            && self.metadata.iter().all(|(key, value)| checkpoint.metadata.get(key) == Some(value))
+        self.asks_for((checkpoint.source, checkpoint.step), checkpoint.run, &checkpoint.metadata)
+    }
+
+    /// As [`HistoryQuery::matches`], before a checkpoint is put together from its pieces.
+    #[must_use]
+    pub fn matches_pieces(&self, mark: &Mark, origin: &Origin) -> bool {
+        self.asks_for((mark.source, mark.step), origin.run, &origin.metadata)
+    }
+
+    fn asks_for(&self, (source, step): (Source, i64), run: RunId, metadata: &BTreeMap<String, Value>) -> bool {
+        self.source.is_none_or(|wanted| wanted == source)
+            && self.step.is_none_or(|wanted| wanted == step)
+            && self.run.is_none_or(|wanted| wanted == run)
+            && self.metadata.iter().all(|(key, value)| metadata.get(key) == Some(value))
     }
 }
 

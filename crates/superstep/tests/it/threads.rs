@@ -1,8 +1,11 @@
 //! What is saved of threads: order and parents of checkpoints, new inputs, copies, removals.
 
 use serde_json::json;
+use superstep::core::checkpoint::Namespace;
 use superstep::core::checkpoint::Source;
-use superstep::core::port::{HistoryQuery, Retention, ThreadStatus, ThreadsQuery};
+use superstep::core::forward_checkpointer;
+use superstep::core::id::ThreadId;
+use superstep::core::port::{At, Checkpointer, HistoryQuery, Loaded, Retention, ThreadStatus, ThreadsQuery};
 use superstep::prelude::*;
 use superstep::{Code, Record};
 
@@ -265,4 +268,40 @@ async fn a_run_sees_what_happened_since_the_last() {
     assert_eq!(log(&forked.state), ["a", "fork", "2"]);
     assert_eq!(run(&one, "f").await, ["a", "fork", "2", "f", "4"]);
     assert_eq!(history(&two, "t").await[0].state.to_json()["count"], json!(2));
+}
+
+/// A store that counts the fields it is made to read.
+#[derive(Clone, Default)]
+struct Read(Memory, std::sync::Arc<std::sync::atomic::AtomicUsize>);
+
+impl Checkpointer for Read {
+    forward_checkpointer!(this => this.0; acquire, release, commit, history, threads, status, namespaces);
+    forward_checkpointer!(this => this.0; delete_thread, copy_thread, prune, stats);
+
+    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> superstep::Result<Option<Loaded>> {
+        let loaded = self.0.load(thread, namespace, at).await?;
+        let fields = loaded.as_ref().map_or(0, |loaded| loaded.fields.len());
+        self.1.fetch_add(fields, std::sync::atomic::Ordering::Relaxed);
+        Ok(loaded)
+    }
+}
+
+/// R-FWK-31: the next run on a thread does not read again what the last one left in memory.
+#[tokio::test]
+async fn a_state_that_is_still_there_is_not_read_again() {
+    let store = Read::default();
+    let build = || {
+        let mut graph = dynamic(json!({ "log": log_field() }));
+        let node = graph.node("note", || json!({ "log": "noted" }));
+        graph.edge(START, node).edge(node, END).checkpointer(store.clone());
+        graph.compile().unwrap()
+    };
+    let read = || store.1.load(std::sync::atomic::Ordering::Relaxed);
+    let graph = build();
+    for turn in 1..=5 {
+        let done = graph.run(json!({ "log": "said" })).thread("t").await.unwrap();
+        assert_eq!((log(&done.state).len(), read()), (2 * turn, 0));
+    }
+    let done = build().run(json!({ "log": "said" })).thread("t").await.unwrap();
+    assert_eq!((log(&done.state).len(), read()), (12, 1), "another graph has to read it");
 }
