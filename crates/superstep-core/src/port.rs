@@ -6,12 +6,14 @@
 mod checkpointer;
 mod clock;
 mod forward;
+mod key_value;
 
 pub use checkpointer::{
     At, Checkpointer, Commit, FieldLog, HistoryQuery, KnownCheckpointer, Lease, Loaded, PruneReport, Retention,
     SharedCheckpointer, StateRef, Stats, ThreadStatus, ThreadsQuery,
 };
 pub use clock::Clock;
+pub use key_value::{KeyValue, LONGEST_KEY, Put};
 
 /// A future that is boxed once, at a door.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
