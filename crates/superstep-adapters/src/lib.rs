@@ -10,3 +10,7 @@ pub mod postgres;
 pub mod sealed;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(feature = "sealed")]
+mod squeeze;
+#[cfg(feature = "sealed")]
+mod walk;

@@ -1,7 +1,7 @@
 //! Encryption at rest: a store around another one, which sees values only in sealed form.
 //!
 //! Decides what is sealed and when; how bytes are sealed is in `key`, what a value is bound to in `pass`, which parts
-//! are values in `walk`. Keeps nothing itself, and never writes a value in the clear.
+//! are values in [`crate::walk`]. Keeps nothing itself, and never writes a value in the clear.
 
 use std::sync::Arc;
 
@@ -15,12 +15,13 @@ use superstep_core::port::{At, Checkpointer, Commit, HistoryQuery, Loaded, State
 
 mod key;
 mod pass;
-mod walk;
 
 pub use key::Key;
 
 use key::Ring;
 use pass::{Pass, Way};
+
+use crate::walk::Walk as _;
 
 /// A store that seals every value before it reaches the store inside, and opens it when it comes back.
 ///
@@ -72,13 +73,21 @@ impl<C: Checkpointer> Sealed<C> {
     /// Seals what goes into `store` with `key`.
     #[must_use]
     pub fn new(store: C, key: Key) -> Self {
-        Self { store, ring: Arc::new(Ring { newest: key, old: Vec::new() }), reads_plain: false }
+        Self { store, ring: Arc::new(Ring::new(key)), reads_plain: false }
     }
 
     /// Also opens what was sealed with this key; nothing new is sealed with it.
     #[must_use]
     pub fn with_old_key(mut self, key: Key) -> Self {
         Arc::make_mut(&mut self.ring).old.push(key);
+        self
+    }
+
+    /// Asks for keys that the store does not have when it comes upon what was sealed with them, by their
+    /// [number](Key::number): for keys that are kept in a vault. What is found is kept.
+    #[must_use]
+    pub fn find_key(mut self, find: impl Fn(&str) -> Option<Key> + Send + Sync + 'static) -> Self {
+        Arc::make_mut(&mut self.ring).find = Some(Arc::new(find));
         self
     }
 

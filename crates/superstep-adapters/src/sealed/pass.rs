@@ -1,6 +1,6 @@
 //! One value at a time: sealed on its way down, opened on its way up, and bound to the place where it belongs.
 //!
-//! Does not know which values a checkpoint has; that is `walk`.
+//! Does not know which values a checkpoint has; that is [`crate::walk`].
 
 use serde_json::{Map, Value};
 use superstep_core::change::Change;
@@ -10,6 +10,7 @@ use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::key::{Ring, Unopened};
+use crate::walk::{Slot, Walk};
 
 /// The one key of an object that stands for a sealed value.
 const MARK: &str = "__sealed__";
@@ -40,30 +41,12 @@ pub(super) struct Pass<'a> {
     pub(super) checkpoint: Option<CheckpointId>,
 }
 
-/// Where in a checkpoint a value is: kinds with names, outermost first.
-pub(super) struct Slot<'a> {
-    pub(super) names: &'a [(&'a str, &'a str)],
-    /// Bound to its checkpoint. Values of fields are not: a later checkpoint has them, too.
-    pub(super) is_of_checkpoint: bool,
-    /// The change that a value of a field belongs to.
-    pub(super) change: Option<&'a Change>,
-}
-
-impl<'a> Slot<'a> {
-    /// A slot that belongs to one checkpoint.
-    pub(super) fn of_checkpoint(names: &'a [(&'a str, &'a str)]) -> Self {
-        Self { names, is_of_checkpoint: true, change: None }
+impl Walk for Pass<'_> {
+    fn is_downward(&self) -> bool {
+        self.way == Way::Seal
     }
 
-    /// A slot of a field, in whichever checkpoint.
-    pub(super) fn of_field(names: &'a [(&'a str, &'a str)], change: Option<&'a Change>) -> Self {
-        Self { names, is_of_checkpoint: false, change }
-    }
-}
-
-impl Pass<'_> {
-    /// Passes a value whose type nobody knows.
-    pub(super) fn datum(&self, datum: &mut Datum, slot: &Slot<'_>) -> Result<()> {
+    fn datum(&self, datum: &mut Datum, slot: &Slot<'_>) -> Result<()> {
         if self.way == Way::Seal {
             let mut text = Vec::new();
             datum.write_json(&mut text).map_err(|fault| self.unwritten(slot, &fault.message))?;
@@ -81,8 +64,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Passes plain data.
-    pub(super) fn value(&self, value: &mut Value, slot: &Slot<'_>) -> Result<()> {
+    fn value(&self, value: &mut Value, slot: &Slot<'_>) -> Result<()> {
         if self.way == Way::Seal {
             let text = serde_json::to_vec(value).map_err(|error| self.unwritten(slot, &error.to_string()))?;
             *value = envelope(self.seal(&text, slot)?);
@@ -95,8 +77,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Passes a text.
-    pub(super) fn text(&self, text: &mut String, slot: &Slot<'_>) -> Result<()> {
+    fn text(&self, text: &mut String, slot: &Slot<'_>) -> Result<()> {
         if self.way == Way::Seal {
             *text = format!("{TEXT_MARK}{}", self.seal(text.as_bytes(), slot)?);
             return Ok(());
@@ -111,8 +92,8 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Passes a change. Only one kind has something to hide: the keys of a map, which are sealed as one text.
-    pub(super) fn change(&self, change: &mut Change, slot: &Slot<'_>) -> Result<()> {
+    /// Only one kind has something to hide: the keys of a map, which are sealed as one text.
+    fn change(&self, change: &mut Change, slot: &Slot<'_>) -> Result<()> {
         let Change::Merged { set, removed } = change else { return Ok(()) };
         if self.way == Way::Seal {
             let keys = serde_json::to_vec(&(&set, &removed));
@@ -133,7 +114,9 @@ impl Pass<'_> {
         }
         Ok(())
     }
+}
 
+impl Pass<'_> {
     fn seal(&self, plain: &[u8], slot: &Slot<'_>) -> Result<String> {
         let place = self.place(slot)?;
         self.ring.seal(plain, &place).ok_or_else(|| {

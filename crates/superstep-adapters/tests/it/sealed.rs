@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
 use superstep::core::change::Change;
@@ -218,6 +219,36 @@ async fn keys_can_change_and_a_wrong_one_is_named() {
     assert!(error.message().contains("key of number"), "the newest rows have the new key: {error}");
     let shown = format!("{:?}", key(2));
     assert!(shown.starts_with("Key(number ") && !shown.contains("2, 2") && !shown.contains("0202"), "{shown}");
+}
+
+/// R-FWK-48: a key that the store does not have is asked for by its number, once.
+#[tokio::test]
+async fn a_missing_key_is_asked_for_by_its_number() {
+    let below = waiting().await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let vault = move |number: &str| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Some(key(1)).filter(|key| key.number() == number)
+    };
+    let sealed = Sealed::new(below, key(2)).find_key(vault);
+    for _ in 0..2 {
+        assert_eq!(case(sealed.clone()).threads().state("t").await.unwrap().state.patient, "S3CRET-patient");
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+}
+
+/// R-FWK-41, R-FWK-48: a long value is squeezed before it is sealed.
+#[tokio::test]
+async fn long_values_are_squeezed_before_they_are_sealed() {
+    let below = Memory::new();
+    let long = "what was said before is said again, ".repeat(500);
+    let compiled = case(Sealed::new(below.clone(), key(1)));
+    compiled.run(Case::input().patient(long.clone())).thread("t").await.unwrap();
+    let (_, log) = newest(&below).await.fields.into_iter().find(|(field, _)| **field == *"patient").unwrap();
+    let stored = log[0].1.to_json().unwrap().to_string();
+    assert!(stored.len() * 10 < long.len(), "{} of {}", stored.len(), long.len());
+    assert_eq!(compiled.threads().state("t").await.unwrap().state.patient, long);
 }
 
 /// R-REF-64: a changed byte, a cut, a value in another place and a value in the clear are refused by name.

@@ -1,26 +1,63 @@
-//! Which parts of a checkpoint and of what is known of its tasks are values: the one list that sealing and opening share.
+//! Which parts of a checkpoint and of what is known of its tasks are values: the one list that stores around another
+//! share, whatever they do with a value on its way down or up.
 //!
-//! What is not named here stays readable in the store.
+//! What is not named here passes as it is.
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use superstep_core::change::Change;
 use superstep_core::checkpoint::{Checkpoint, Entry, Pending, StoredDue, StoredError, StoredOutput, StoredOutward};
 use superstep_core::datum::Datum;
 use superstep_core::error::{Error, Result};
 
-use super::pass::{Pass, Slot, Way};
-
 /// The names of a place, outermost first.
 type Names<'a> = Vec<(&'a str, &'a str)>;
 
-impl Pass<'_> {
+/// Where in a checkpoint a value is: kinds with names, outermost first.
+pub(crate) struct Slot<'a> {
+    pub(crate) names: &'a [(&'a str, &'a str)],
+    /// Bound to its checkpoint. Values of fields are not: a later checkpoint has them, too.
+    pub(crate) is_of_checkpoint: bool,
+    /// The change that a value of a field belongs to.
+    pub(crate) change: Option<&'a Change>,
+}
+
+impl<'a> Slot<'a> {
+    /// A slot that belongs to one checkpoint.
+    fn of_checkpoint(names: &'a [(&'a str, &'a str)]) -> Self {
+        Self { names, is_of_checkpoint: true, change: None }
+    }
+
+    /// A slot of a field, in whichever checkpoint.
+    fn of_field(names: &'a [(&'a str, &'a str)], change: Option<&'a Change>) -> Self {
+        Self { names, is_of_checkpoint: false, change }
+    }
+}
+
+/// What is done with values, one at a time; and the walk over all of them.
+pub(crate) trait Walk {
+    /// Whether values go to the store, or come from it.
+    fn is_downward(&self) -> bool;
+
+    /// Passes a value whose type nobody knows.
+    fn datum(&self, datum: &mut Datum, slot: &Slot<'_>) -> Result<()>;
+
+    /// Passes plain data.
+    fn value(&self, value: &mut Value, slot: &Slot<'_>) -> Result<()>;
+
+    /// Passes a text.
+    fn text(&self, text: &mut String, slot: &Slot<'_>) -> Result<()>;
+
+    /// Passes a change, which has values only where it names the keys of a map.
+    fn change(&self, change: &mut Change, slot: &Slot<'_>) -> Result<()>;
+
     /// Passes one change of a field with its part.
-    pub(super) fn field(&self, field: &str, change: &mut Change, part: &mut Datum) -> Result<()> {
+    fn field(&self, field: &str, change: &mut Change, part: &mut Datum) -> Result<()> {
         let names = [("field", field)];
         let keys = [("field", field), ("keys", "changed")];
         // The part is bound to the change as it really is, so the change is passed last on the way down.
-        if self.way == Way::Seal {
+        if self.is_downward() {
             self.datum(part, &Slot::of_field(&names, Some(change)))?;
             return self.change(change, &Slot::of_field(&keys, None));
         }
@@ -29,7 +66,7 @@ impl Pass<'_> {
     }
 
     /// Passes the values in the record of a checkpoint; one without any stays the same pointer.
-    pub(super) fn record(&self, checkpoint: &mut Arc<Checkpoint>) -> Result<()> {
+    fn record(&self, checkpoint: &mut Arc<Checkpoint>) -> Result<()> {
         let merges = |(_, change): &(Arc<str>, Change)| matches!(change, Change::Merged { .. });
         let has_keys = checkpoint.since_input.as_ref().is_some_and(|changes| changes.iter().any(merges));
         if !has_keys && checkpoint.due.iter().all(|due| due.send.is_none()) {
@@ -44,7 +81,7 @@ impl Pass<'_> {
     }
 
     /// Passes the values in what is known of a task.
-    pub(super) fn pending(&self, pending: &mut Pending) -> Result<()> {
+    fn pending(&self, pending: &mut Pending) -> Result<()> {
         let (task, slot) = (pending.task.to_string(), pending.entry.slot());
         let names = vec![("node", &*pending.node), ("task", &*task), ("entry", &*slot)];
         let whole = Slot::of_checkpoint(&names);
@@ -65,7 +102,7 @@ impl Pass<'_> {
             Entry::Once { value, .. } => self.datum(value, &whole),
             Entry::Skipped => Ok(()),
             // A kind that came later may have values; to let it through would be to write them in the clear.
-            other => Err(Error::internal(format!("sealing does not know an entry `{}`", other.slot()))),
+            other => Err(Error::internal(format!("a store around another does not know an entry `{}`", other.slot()))),
         }
     }
 
