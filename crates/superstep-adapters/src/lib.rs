@@ -8,9 +8,11 @@ mod log;
 pub mod postgres;
 #[cfg(feature = "sealed")]
 pub mod sealed;
+#[cfg(feature = "spilled")]
+pub mod spilled;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
-#[cfg(feature = "sealed")]
+#[cfg(any(feature = "sealed", feature = "spilled"))]
 mod squeeze;
-#[cfg(feature = "sealed")]
+#[cfg(any(feature = "sealed", feature = "spilled"))]
 mod walk;

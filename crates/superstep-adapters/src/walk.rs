@@ -15,6 +15,7 @@ use superstep_core::error::{Error, Result};
 type Names<'a> = Vec<(&'a str, &'a str)>;
 
 /// Where in a checkpoint a value is: kinds with names, outermost first.
+#[cfg_attr(not(feature = "sealed"), expect(dead_code, reason = "only what is sealed is bound to its place"))]
 pub(crate) struct Slot<'a> {
     pub(crate) names: &'a [(&'a str, &'a str)],
     /// Bound to its checkpoint. Values of fields are not: a later checkpoint has them, too.

@@ -62,6 +62,8 @@ pub use threads::{Snapshot, TaskState, Threads, UpdateState};
 pub use superstep_adapters::postgres;
 #[cfg(feature = "sealed")]
 pub use superstep_adapters::sealed;
+#[cfg(feature = "spilled")]
+pub use superstep_adapters::spilled;
 #[cfg(feature = "sqlite")]
 pub use superstep_adapters::sqlite;
 

@@ -6,5 +6,7 @@
 mod postgres;
 #[cfg(feature = "sealed")]
 mod sealed;
+#[cfg(all(feature = "sealed", feature = "spilled"))]
+mod spilled;
 #[cfg(feature = "sqlite")]
 mod sqlite;
