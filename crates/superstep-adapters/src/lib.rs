@@ -12,7 +12,7 @@ pub mod sealed;
 pub mod spilled;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
-#[cfg(any(feature = "sealed", feature = "spilled"))]
+#[cfg(any(feature = "postgres", feature = "sealed", feature = "spilled", feature = "sqlite"))]
 mod squeeze;
 #[cfg(any(feature = "sealed", feature = "spilled"))]
 mod walk;

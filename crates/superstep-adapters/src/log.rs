@@ -10,6 +10,7 @@
 //! came before.
 
 mod bytes;
+mod form;
 mod gather;
 mod head;
 mod held;
@@ -19,6 +20,7 @@ mod row;
 mod save;
 mod sum;
 
+pub(crate) use form::Form;
 pub(crate) use gather::{Gather, Need};
 pub(crate) use head::End;
 pub(crate) use held::{Entry, Held, Taken};

@@ -29,7 +29,7 @@ mod rows;
 mod trouble;
 mod upkeep;
 
-use crate::log;
+use crate::log::{self, Form};
 use address::Address;
 use commit::reader;
 use keeper::{Keeper, Note};
@@ -44,12 +44,13 @@ pub struct Options {
     connections: usize,
     lapse: Duration,
     patience: Duration,
+    form: Form,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let (lapse, patience) = (Duration::from_secs(15), Duration::from_secs(30));
-        Self { schema: "superstep".to_owned(), connections: 8, lapse, patience }
+        Self { schema: "superstep".to_owned(), connections: 8, lapse, patience, form: Form::Squeezed }
     }
 }
 
@@ -82,6 +83,12 @@ impl Options {
         self
     }
 
+    /// Whether long values are written in fewer bytes (zstd). They are unless told; either is read whatever is told here.
+    pub fn compression(mut self, is_on: bool) -> Self {
+        self.form = if is_on { Form::Squeezed } else { Form::Plain };
+        self
+    }
+
     /// Connects to a server and makes the tables where they are missing.
     ///
     /// # Errors
@@ -90,7 +97,7 @@ impl Options {
     pub async fn connect(&self, url: &str) -> Result<Postgres> {
         let address = Address::new(url, self)?;
         let (notes, inbox) = tokio::sync::mpsc::unbounded_channel();
-        let holder = Arc::new(Holder::new(self.lapse, notes)?);
+        let holder = Arc::new(Holder::new((self.lapse, self.form), notes)?);
         let (thread, room) = start(holder.clone(), inbox, (address, self.connections)).await?;
         let mut inner = Inner { room, holder, warnings: Vec::new(), thread: Some(thread) };
         inner.warnings = migrate::prepare(&inner.room).await?;

@@ -26,7 +26,7 @@ mod upkeep;
 mod write;
 mod writer;
 
-use crate::log::{self, Held};
+use crate::log::{self, Form, Held};
 use read::Readers;
 use writer::Writer;
 
@@ -49,11 +49,13 @@ pub struct Options {
     synchronous: Synchronous,
     busy: Duration,
     lapse: Duration,
+    form: Form,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { synchronous: Synchronous::Full, busy: Duration::from_secs(5), lapse: Duration::from_secs(15) }
+        let (busy, lapse) = (Duration::from_secs(5), Duration::from_secs(15));
+        Self { synchronous: Synchronous::Full, busy, lapse, form: Form::Squeezed }
     }
 }
 
@@ -78,6 +80,12 @@ impl Options {
         self
     }
 
+    /// Whether long values are written in fewer bytes (zstd). They are unless told; either is read whatever is told here.
+    pub fn compression(mut self, is_on: bool) -> Self {
+        self.form = if is_on { Form::Squeezed } else { Form::Plain };
+        self
+    }
+
     /// Opens a file, or makes it; `":memory:"` lives as long as the store.
     ///
     /// # Errors
@@ -87,7 +95,7 @@ impl Options {
         place.check_disk()?;
         let writer = Writer::start(place.clone(), self)?;
         let readers = Readers::new(place, self.busy);
-        Ok(Sqlite(Arc::new(Inner { readers, held: Held::default(), writer })))
+        Ok(Sqlite(Arc::new(Inner { readers, held: Held::new(self.form), writer })))
     }
 }
 

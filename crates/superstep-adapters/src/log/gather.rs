@@ -13,9 +13,10 @@ use superstep_core::error::{Error, Result};
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::port::{FieldLog, Loaded};
 
+use super::form::{is_squeezed, unpack_on};
 use super::head::{End, Head, Heads};
 use super::plan::Base;
-use super::row::{PartRow, Row, damaged, value_of};
+use super::row::{PartRow, Row, damaged, of_checkpoint, value_of};
 
 /// Rows that are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +54,9 @@ struct Values {
 struct Part {
     before: Option<End>,
     change: Change,
-    value: Datum,
+    /// As it is stored, and as it was when it was read once.
+    body: Vec<u8>,
+    value: Option<Datum>,
 }
 
 impl Gather {
@@ -89,12 +92,9 @@ impl Gather {
     }
 
     /// Gives a part; it is asked for with those it builds on.
-    pub(crate) fn give_part(&mut self, part: PartRow) -> Result<()> {
-        let value =
-            serde_json::from_slice(&part.body).map_err(|error| self.damaged(Some(part.field), &error.to_string()))?;
-        let PartRow { before, change, .. } = part;
-        self.parts.insert(part.number, Part { before, change, value: Datum::json(value) });
-        Ok(())
+    pub(crate) fn give_part(&mut self, part: PartRow) {
+        let PartRow { number, before, change, body, .. } = part;
+        self.parts.insert(number, Part { before, change, body, value: None });
     }
 
     pub(crate) fn has_part(&self, number: u64) -> bool {
@@ -171,7 +171,7 @@ impl Gather {
         };
         let way = self.heads.get(&number).map_or(0, |heads| heads.way);
         let origin = Some((wanted.row.origin, (*wanted.origin).clone()));
-        Ok(Ok(Some(Base { id: Some(wanted.row.mark.id), number, heads, way, origin })))
+        Ok(Ok(Some(Base { id: Some(wanted.row.mark.id), number, heads, way, origin, ..Base::default() })))
     }
 
     /// The checkpoints, in the order they were wanted.
@@ -195,27 +195,61 @@ impl Gather {
 
     /// The changes that make a value, oldest first.
     fn log(&mut self, field: u32, end: End, id: CheckpointId) -> Result<FieldLog> {
-        let mut log = FieldLog::new();
+        let mut numbers = Vec::new();
         let mut next = Some(end);
-        while let Some(end) = next {
-            match end {
-                End::Row(number) => {
-                    log.push((Change::Set, self.value(number, field, id)?));
-                    next = None;
-                }
-                End::Part(number) => {
-                    let Some(part) = self.parts.get(&number) else { return Err(self.lost(field, id)) };
-                    log.push((part.change.clone(), part.value.clone()));
-                    // Parts build on earlier ones: another way round would be followed for ever.
-                    if matches!(part.before, Some(End::Part(before)) if before >= number) {
-                        return Err(damaged(id, "a change builds on itself"));
-                    }
-                    next = part.before;
-                }
+        while let Some(End::Part(number)) = next {
+            let Some(part) = self.parts.get(&number) else { return Err(self.lost(field, id)) };
+            // Parts build on earlier ones: another way round would be followed for ever.
+            if matches!(part.before, Some(End::Part(before)) if before >= number) {
+                return Err(damaged(id, "a change builds on itself"));
             }
+            numbers.push(number);
+            next = part.before;
         }
-        log.reverse();
+        let mut log = FieldLog::with_capacity(numbers.len() + 1);
+        if let Some(End::Row(number)) = next {
+            log.push((Change::Set, self.value(number, field, id)?));
+        }
+        for number in numbers.into_iter().rev() {
+            log.push(self.change(number, field, id)?);
+        }
         Ok(log)
+    }
+
+    /// One change; those it builds on were read before.
+    fn change(&mut self, number: u64, field: u32, id: CheckpointId) -> Result<(Change, Datum)> {
+        let Some(part) = self.parts.get(&number) else { return Err(self.lost(field, id)) };
+        if let Some(value) = &part.value {
+            return Ok((part.change.clone(), value.clone()));
+        }
+        let of_field = |error: Error| self.of_field(field, of_checkpoint(error, id));
+        let plain = match is_squeezed(&part.body) {
+            true => Some(unpack_on(&part.body, self.before(part.before)).map_err(of_field)?),
+            false => None,
+        };
+        let value = serde_json::from_slice(plain.as_ref().unwrap_or(&part.body));
+        let value = Datum::json(value.map_err(|error| self.of_field(field, damaged(id, &error.to_string())))?);
+        let Some(part) = self.parts.get_mut(&number) else { return Err(self.lost(field, id)) };
+        part.value = Some(value.clone());
+        if let Some(plain) = plain {
+            part.body = plain;
+        }
+        Ok((part.change.clone(), value))
+    }
+
+    /// The pieces that one builds on, the last first.
+    fn before(&self, end: Option<End>) -> impl Iterator<Item = &[u8]> {
+        let part = |end: Option<End>| match end {
+            Some(End::Part(number)) => self.parts.get(&number),
+            _ => None,
+        };
+        std::iter::successors(part(end), move |last| part(last.before)).map(|part| part.body.as_slice())
+    }
+
+    fn of_field(&self, field: u32, error: Error) -> Error {
+        let name = self.names.get(field as usize).map_or("", |name| name);
+        Error::new(error.code(), format!("{}, field `{name}`", error.message()))
+            .help(error.advice().unwrap_or_default())
     }
 
     fn lost(&self, field: u32, id: CheckpointId) -> Error {

@@ -11,6 +11,7 @@ use superstep_core::error::Result;
 use superstep_core::id::ThreadId;
 use superstep_core::port::Lease;
 
+use super::form::Form;
 use super::plan::{Base, Line};
 
 /// Threads that are remembered after they were given back.
@@ -30,8 +31,10 @@ pub(crate) struct Taken {
 }
 
 /// What is known of threads.
-#[derive(Default)]
-pub(crate) struct Held(Mutex<BTreeMap<ThreadId, Arc<Thread>>>);
+pub(crate) struct Held {
+    threads: Mutex<BTreeMap<ThreadId, Arc<Thread>>>,
+    form: Form,
+}
 
 /// A thread that is held, or was.
 pub(crate) struct Thread {
@@ -90,9 +93,18 @@ impl Thread {
 }
 
 impl Held {
+    /// Nothing is known yet; what is written is written in this form.
+    pub(crate) fn new(form: Form) -> Self {
+        Self { threads: Mutex::default(), form }
+    }
+
+    pub(super) fn form(&self) -> Form {
+        self.form
+    }
+
     /// Remembers that a thread was taken. What was known of it still holds when nobody else had it in between.
     pub(crate) fn take(&self, thread: &ThreadId, taken: Taken) -> Lease {
-        let mut threads = lock(&self.0);
+        let mut threads = lock(&self.threads);
         let known = threads.remove(thread).filter(|known| known.row == taken.row && known.fence == taken.before);
         let lines = known.map(|known| std::mem::take(&mut *lock(&known.lines))).unwrap_or_default();
         if threads.len() >= REMEMBERED {
@@ -105,7 +117,7 @@ impl Held {
 
     /// The row of a thread that is given back by whoever has it.
     pub(crate) fn give_back(&self, lease: &Lease) -> Option<i64> {
-        let mut threads = lock(&self.0);
+        let mut threads = lock(&self.threads);
         let known = threads.get(&lease.thread).filter(|known| known.fence == lease.fence && known.is_held)?;
         let (row, fence, lines) = (known.row, known.fence, std::mem::take(&mut *lock(&known.lines)));
         let given = Thread { row, fence, is_held: false, lines: Mutex::new(lines) };
@@ -115,7 +127,7 @@ impl Held {
 
     /// Forgets a thread that was deleted, unless it was taken anew.
     pub(crate) fn forget(&self, thread: &ThreadId) {
-        let mut threads = lock(&self.0);
+        let mut threads = lock(&self.threads);
         if threads.get(thread).is_some_and(|known| !known.is_held) {
             threads.remove(thread);
         }
@@ -124,16 +136,16 @@ impl Held {
     /// The fence a thread is held with.
     #[cfg(feature = "postgres")]
     pub(crate) fn fence_of(&self, thread: &ThreadId) -> Option<u64> {
-        lock(&self.0).get(thread).filter(|known| known.is_held).map(|known| known.fence)
+        lock(&self.threads).get(thread).filter(|known| known.is_held).map(|known| known.fence)
     }
 
     #[cfg(feature = "postgres")]
     pub(crate) fn has_any(&self) -> bool {
-        lock(&self.0).values().any(|known| known.is_held)
+        lock(&self.threads).values().any(|known| known.is_held)
     }
 
     pub(super) fn find(&self, lease: &Lease) -> Result<Arc<Thread>> {
-        let known = lock(&self.0).get(&lease.thread).cloned();
+        let known = lock(&self.threads).get(&lease.thread).cloned();
         known.filter(|known| known.fence == lease.fence && known.is_held).ok_or_else(|| super::fenced(lease))
     }
 }

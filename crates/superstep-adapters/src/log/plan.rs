@@ -13,6 +13,7 @@ use superstep_core::error::{Error, Result};
 use superstep_core::id::CheckpointId;
 use superstep_core::port::{Commit, StateRef};
 
+use super::form::{Form, Tails};
 use super::head::{End, Head, Heads};
 use super::row::{OriginRow, PartRow, Row, change_text, datum_to_json, put_value, to_json};
 
@@ -51,6 +52,8 @@ pub(crate) struct Base {
     pub(crate) way: u64,
     /// What its run has in common, and the checkpoint that brought it.
     pub(crate) origin: Option<(u64, Origin)>,
+    /// How its values end, as far as that is known.
+    pub(crate) tails: Tails,
 }
 
 /// The rows of one checkpoint.
@@ -72,11 +75,12 @@ impl Line {
     }
 
     /// The rows of a checkpoint on top of `base`, which is then the base of the next.
-    pub(crate) fn plan(&mut self, checkpoint: &Checkpoint, commit: &Commit) -> Result<Draft> {
+    pub(crate) fn plan(&mut self, checkpoint: &Checkpoint, commit: &Commit, form: Form) -> Result<Draft> {
         let number = self.newest + 1;
         let known = self.names.len();
         let state = commit.state.as_ref();
-        let mut writing = Writing { number, newest: self.parts, values: Vec::new(), parts: Vec::new(), state };
+        let (values, parts, tails) = (Vec::new(), Vec::new(), std::mem::take(&mut self.base.tails));
+        let mut writing = Writing { number, newest: self.parts, values, parts, state, form, tails };
         let mut made = Vec::with_capacity(commit.changes.len());
         for change in commit.changes.iter().filter(|change| !change.change.is_unchanged()) {
             let field = self.number(&change.field);
@@ -86,15 +90,15 @@ impl Line {
             let head = self.base.heads.get(field as usize).copied().flatten();
             made.push((field, writing.change(field, change, head)?));
         }
-        let Writing { values, parts, newest, .. } = writing;
-        self.parts = newest;
+        let Writing { values, parts, newest, tails, .. } = writing;
+        (self.parts, self.base.tails) = (newest, tails);
         let heads = self.heads(made);
-        let origin = self.origin(number, checkpoint)?;
+        let origin = self.origin(number, checkpoint, form)?;
         let row = Row {
             number,
             mark: Mark::from(checkpoint),
             origin: self.base.origin.as_ref().map_or(number, |(number, _)| *number),
-            ahead: to_json(&Ahead::from(checkpoint))?,
+            ahead: form.pack(to_json(&Ahead::from(checkpoint))?),
             heads: heads.to_bytes(number),
             values,
         };
@@ -119,12 +123,12 @@ impl Line {
         Heads { base: Some(self.base.number), way, entries: made }
     }
 
-    fn origin(&mut self, number: u64, checkpoint: &Checkpoint) -> Result<Option<OriginRow>> {
+    fn origin(&mut self, number: u64, checkpoint: &Checkpoint, form: Form) -> Result<Option<OriginRow>> {
         if self.base.origin.as_ref().is_some_and(|(_, origin)| origin.is_of(checkpoint)) {
             return Ok(None);
         }
         let origin = Origin::from(checkpoint);
-        let row = OriginRow::new(number, &origin)?;
+        let row = OriginRow::new(number, &origin, form)?;
         self.base.origin = Some((number, origin));
         Ok(Some(row))
     }
@@ -162,6 +166,8 @@ struct Writing<'a> {
     values: Vec<u8>,
     parts: Vec<PartRow>,
     state: Option<&'a StateRef>,
+    form: Form,
+    tails: Tails,
 }
 
 impl Writing<'_> {
@@ -203,8 +209,16 @@ impl Writing<'_> {
 
     fn part(&mut self, field: u32, before: Option<End>, change: Change, body: Vec<u8>) -> End {
         self.newest += 1;
+        let end = End::Part(self.newest);
+        let mut tail = self.tails.take(field, before);
+        let stored = self.form.pack_on(&body, &tail);
+        if self.form == Form::Squeezed {
+            tail.push(&body);
+            self.tails.keep(field, end, tail);
+        }
+        let body = stored.unwrap_or(body);
         self.parts.push(PartRow { number: self.newest, field, before, change, body });
-        End::Part(self.newest)
+        end
     }
 }
 

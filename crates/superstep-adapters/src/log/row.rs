@@ -7,6 +7,7 @@ use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
 
 use super::bytes::{Bytes, put};
+use super::form::{Form, unpack};
 use super::head::{End, Heads};
 use super::sum::Sum;
 
@@ -45,7 +46,7 @@ impl Row {
     }
 
     pub(crate) fn ahead(&self) -> Result<Ahead> {
-        serde_json::from_slice(&self.ahead).map_err(|error| damaged(self.mark.id, &error.to_string()))
+        from_stored(&self.ahead, self.mark.id)
     }
 
     pub(crate) fn heads(&self) -> Result<Heads> {
@@ -63,8 +64,8 @@ pub(crate) struct OriginRow {
 }
 
 impl OriginRow {
-    pub(crate) fn new(number: u64, origin: &Origin) -> Result<Self> {
-        Ok(Self { number, body: to_json(origin)? })
+    pub(crate) fn new(number: u64, origin: &Origin, form: Form) -> Result<Self> {
+        Ok(Self { number, body: form.pack(to_json(origin)?) })
     }
 
     pub(crate) fn sum(&self) -> u32 {
@@ -72,7 +73,7 @@ impl OriginRow {
     }
 
     pub(crate) fn read(body: &[u8], id: CheckpointId) -> Result<Origin> {
-        serde_json::from_slice(body).map_err(|error| damaged(id, &error.to_string()))
+        from_stored(body, id)
     }
 }
 
@@ -99,7 +100,7 @@ pub(crate) struct PartRow {
     /// What it builds on; a whole value builds on nothing.
     pub(crate) before: Option<End>,
     pub(crate) change: Change,
-    /// The piece of the value, as JSON.
+    /// The piece of the value, as JSON that may be squeezed.
     pub(crate) body: Vec<u8>,
 }
 
@@ -163,8 +164,8 @@ pub(crate) struct PendingRow {
 }
 
 impl PendingRow {
-    pub(crate) fn new(checkpoint: u64, pending: &Pending) -> Result<Self> {
-        let body = to_json(&(&pending.node, &pending.entry))?;
+    pub(crate) fn new(checkpoint: u64, pending: &Pending, form: Form) -> Result<Self> {
+        let body = form.pack(to_json(&(&pending.node, &pending.entry))?);
         Ok(Self { checkpoint, task: pending.task, slot: pending.entry.slot(), body })
     }
 
@@ -173,8 +174,7 @@ impl PendingRow {
     }
 
     pub(crate) fn read(&self, checkpoint: CheckpointId) -> Result<Pending> {
-        let (node, entry): (_, Entry) =
-            serde_json::from_slice(&self.body).map_err(|error| damaged(checkpoint, &error.to_string()))?;
+        let (node, entry): (_, Entry) = from_stored(&self.body, checkpoint)?;
         Ok(Pending { checkpoint, task: self.task, node, entry })
     }
 }
@@ -183,6 +183,20 @@ impl PendingRow {
 pub(crate) fn damaged(id: CheckpointId, how: &str) -> Error {
     Error::new(Code::CheckpointCorrupt, format!("checkpoint {id} is damaged in the store: {how}"))
         .help("the other checkpoints of the thread are not touched by this: open an earlier one")
+}
+
+/// What a row holds, of a checkpoint.
+fn from_stored<T: serde::de::DeserializeOwned>(stored: &[u8], id: CheckpointId) -> Result<T> {
+    let plain = unpack(stored).map_err(|error| of_checkpoint(error, id))?;
+    serde_json::from_slice(&plain).map_err(|error| damaged(id, &error.to_string()))
+}
+
+/// The error of bytes that cannot be unpacked, with the checkpoint they are of.
+pub(super) fn of_checkpoint(error: Error, id: CheckpointId) -> Error {
+    match error.code() {
+        Code::CheckpointCorrupt => damaged(id, error.message()),
+        code => Error::new(code, format!("checkpoint {id}: {}", error.message())),
+    }
 }
 
 /// Adds a whole value to those of a row.

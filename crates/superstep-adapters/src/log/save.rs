@@ -188,12 +188,12 @@ impl<T: Tables> Drafting<'_, T> {
             let (job, entry) = &mut self.lines[place];
             let base = &entry.line.base;
             job.bases.extend(base.id.filter(|_| base.number <= job.newest).map(|id| (base.number, id)));
-            job.drafts.push(entry.line.plan(checkpoint, part)?);
+            job.drafts.push(entry.line.plan(checkpoint, part, self.tables.held().form())?);
             entry.is_planned = true;
         }
         for pending in &part.pending {
             let number = self.number(place, id.map(|id| (id, number)), pending.checkpoint).await?;
-            let row = PendingRow::new(number, pending)?;
+            let row = PendingRow::new(number, pending, self.tables.held().form())?;
             self.lines[place].0.pending.push((pending.checkpoint, row));
         }
         Ok(())

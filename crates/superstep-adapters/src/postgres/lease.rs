@@ -14,7 +14,7 @@ use tokio_postgres::types::Type;
 use super::keeper::Note;
 use super::room::Room;
 use super::trouble::{Answer, Trouble};
-use crate::log::{self, Held, Taken};
+use crate::log::{self, Form, Held, Taken};
 
 /// This process, or one store within it.
 pub(super) struct Holder {
@@ -49,11 +49,11 @@ impl Drop for Parcel {
 }
 
 impl Holder {
-    pub(super) fn new(lapse: Duration, notes: UnboundedSender<Note>) -> Result<Self> {
+    pub(super) fn new((lapse, form): (Duration, Form), notes: UnboundedSender<Note>) -> Result<Self> {
         let mut bits = [0_u8; 8];
         getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
         let id = (u64::from_le_bytes(bits) >> 1).cast_signed();
-        let (held, claims, fence) = (Held::default(), Mutex::default(), AtomicU64::new(0));
+        let (held, claims, fence) = (Held::new(form), Mutex::default(), AtomicU64::new(0));
         Ok(Self { id, lapse, held, claims, fence, notes })
     }
 

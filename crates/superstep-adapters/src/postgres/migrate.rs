@@ -1,4 +1,5 @@
-//! The tables: made once, by whoever comes first, and refused when they are of a newer program.
+//! The tables: made once, by whoever comes first, brought up to this version where they are older, and refused when they
+//! are of a newer program.
 
 use std::sync::Arc;
 
@@ -10,8 +11,12 @@ use super::address::Address;
 use super::room::Room;
 use super::trouble::Answer;
 
-/// The version of the tables. A number is never reused.
-const VERSION: i32 = 1;
+/// The version of the tables. A number is never reused. 1: values as they are. 2: long ones may be squeezed.
+const VERSION: i32 = 2;
+/// What makes tables of a version those of the next, from 1. The functions of this version are made after it, so those
+/// of the version before go; by their names, because others may live in the same schema.
+const STEPS: [&str; VERSION as usize - 1] = ["DROP FUNCTION @schema@.beat, @schema@.is_moved, @schema@.acquire, \
+     @schema@.release, @schema@.abandon, @schema@.commit, @schema@.delete_thread, @schema@.copy_thread"];
 const TABLES: &str = include_str!("tables.sql");
 const FUNCTIONS: &str = include_str!("functions.sql");
 /// The oldest server that has all that is used here.
@@ -24,7 +29,7 @@ pub(super) async fn prepare(room: &Room) -> Result<Vec<String>> {
     let address = &room.address;
     let prepared = room.ask(|client: Arc<Client>| async move {
         let warnings = look_at(&client, address).await?;
-        if !is_ready(&client, address).await? {
+        if found(&client, address).await? != Some(VERSION) {
             make(&client, address).await?;
         }
         // Holders that are long gone have left their rows.
@@ -74,21 +79,21 @@ async fn look_at(client: &Client, address: &Address) -> Answer<Vec<String>> {
     Ok(warnings)
 }
 
-/// Whether there are tables of this version. Needs no right to make any.
-async fn is_ready(client: &Client, address: &Address) -> Answer<bool> {
+/// The version of the tables that are there. Needs no right to make any.
+async fn found(client: &Client, address: &Address) -> Answer<Option<i32>> {
     // Asked of the catalogue as of any table: what the server remembers of names may be from before the lock.
     let found = "SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                  WHERE n.nspname = $1 AND c.relname = 'version'";
     let name = address.schema.trim_matches('"');
     if client.query_typed_opt(found, &[(&name, Type::TEXT)]).await?.is_none() {
-        return Ok(false);
+        return Ok(None);
     }
     let numbers = client.query_typed(&address.fill("SELECT number FROM @schema@.version"), &[]).await?;
     let [number] = &numbers[..] else {
         return Err(foreign(address).into());
     };
     match number.try_get::<_, i32>(0)? {
-        VERSION => Ok(true),
+        version @ 1..=VERSION => Ok(Some(version)),
         version if version > VERSION => Err(too_new(address, version).into()),
         _ => Err(foreign(address).into()),
     }
@@ -97,14 +102,25 @@ async fn is_ready(client: &Client, address: &Address) -> Answer<bool> {
 /// All of it or nothing. Two that do this at once do it once: the second waits and finds it done.
 async fn make(client: &Client, address: &Address) -> Answer<()> {
     client.batch_execute(&format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})")).await?;
-    if !is_ready(client, address).await? {
-        let schema = "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1";
-        let name = address.schema.trim_matches('"');
-        if client.query_typed_opt(schema, &[(&name, Type::TEXT)]).await?.is_none() {
-            client.batch_execute(&address.fill("CREATE SCHEMA @schema@")).await?;
+    match found(client, address).await? {
+        Some(VERSION) => {}
+        Some(version) => {
+            for step in &STEPS[version as usize - 1..] {
+                client.batch_execute(&address.fill(step)).await?;
+            }
+            client.batch_execute(&address.fill(FUNCTIONS)).await?;
+            let version = format!("UPDATE @schema@.version SET number = {VERSION}");
+            client.batch_execute(&address.fill(&version)).await?;
         }
-        client.batch_execute(&address.fill(TABLES)).await?;
-        client.batch_execute(&address.fill(FUNCTIONS)).await?;
+        None => {
+            let schema = "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1";
+            let name = address.schema.trim_matches('"');
+            if client.query_typed_opt(schema, &[(&name, Type::TEXT)]).await?.is_none() {
+                client.batch_execute(&address.fill("CREATE SCHEMA @schema@")).await?;
+            }
+            client.batch_execute(&address.fill(TABLES)).await?;
+            client.batch_execute(&address.fill(FUNCTIONS)).await?;
+        }
     }
     client.batch_execute("COMMIT").await?;
     Ok(())

@@ -1,4 +1,4 @@
--- The tables, version 1. `@schema@` is the quoted name of the schema.
+-- The tables, version 2. `@schema@` is the quoted name of the schema.
 -- Text that a user chose is bytes here: it may hold what PostgreSQL's own text cannot, and no encoding of the database
 -- changes it. Indexes over it are over a hash, since an entry of an index may not be long.
 
@@ -75,4 +75,4 @@ CREATE TABLE @schema@.pending (
 );
 CREATE UNIQUE INDEX pending_by_slot ON @schema@.pending (line, checkpoint, task, sha256(slot));
 
-INSERT INTO @schema@.version (number) VALUES (1);
+INSERT INTO @schema@.version (number) VALUES (2);

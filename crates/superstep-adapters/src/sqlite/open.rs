@@ -13,8 +13,10 @@ use super::trouble::{Answer, Trouble, describe};
 const APPLICATION: i32 = 0x7375_7073;
 /// Bytes of a page. With half of it long values take twice as long to write, with twice of it short ones.
 const PAGE: i32 = 2_048;
-/// The version of the tables. A number is never reused.
-const VERSION: i32 = 1;
+/// The version of the tables. A number is never reused. 1: values as they are. 2: long ones may be squeezed.
+const VERSION: i32 = 2;
+/// What makes tables of a version those of the next, from 1.
+const STEPS: [&str; VERSION as usize - 1] = [""];
 
 /// Rows of a line have the line in the upper half of their key and their number in the lower: what is added to a line goes
 /// to the end of its rows, and pages fill up.
@@ -236,6 +238,12 @@ fn prepare_tables(connection: &mut Connection, name: &str) -> Answer<()> {
     match (application, version) {
         (APPLICATION, VERSION) => {}
         (APPLICATION, version) if version > VERSION => return Err(Trouble::Refused(too_new(name, version))),
+        (APPLICATION, version @ 1..) => {
+            for step in &STEPS[version as usize - 1..] {
+                transaction.execute_batch(step)?;
+            }
+            transaction.pragma_update(None, "user_version", VERSION)?;
+        }
         (0, 0) if tables == 0 => {
             transaction.execute_batch(TABLES)?;
             transaction.pragma_update(None, "application_id", APPLICATION)?;

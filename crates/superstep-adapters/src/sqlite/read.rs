@@ -273,7 +273,7 @@ fn give_parts(connection: &Connection, line: i64, number: u64, gather: &mut Gath
             return Err(Trouble::Refused(gather.damaged(Some(field), "its checksum does not fit")));
         }
         next = part.before;
-        gather.give_part(part)?;
+        gather.give_part(part);
     }
     Ok(())
 }

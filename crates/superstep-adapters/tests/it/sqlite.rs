@@ -8,6 +8,7 @@ mod damage;
 mod growth;
 mod opening;
 mod sharing;
+mod squeezed;
 mod writing;
 
 /// An empty folder of this test; what an earlier run of it left there goes.
