@@ -2,7 +2,7 @@
 //!
 //! What is written is decided by the log of changes, which knows no SQL; all SQL of this store is in this folder. A commit
 //! is one call of a function in the database (`functions.sql`), so it is one journey to the server. Connections live on
-//! a thread of their own (`room`), which also keeps the leases of this process alive (`keeper`). Nothing is left in a
+//! the runtime of whoever asks (`room`, `wire`); a thread of the store keeps the leases of this process alive (`keeper`). Nothing is left in a
 //! session, so a pooler in transaction mode may stand in between. What goes wrong, and what helps, is in `trouble`.
 
 use std::sync::Arc;
@@ -17,8 +17,10 @@ use superstep_core::port::{
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
+mod add;
 mod address;
 mod commit;
+mod hints;
 mod keeper;
 mod lease;
 mod migrate;
@@ -26,8 +28,15 @@ mod prune;
 mod read;
 mod room;
 mod rows;
+mod statements;
+#[cfg(feature = "postgres-tls")]
+mod tls;
+#[cfg(not(feature = "postgres-tls"))]
+#[path = "postgres/plain.rs"]
+mod tls;
 mod trouble;
 mod upkeep;
+mod wire;
 
 use crate::log::{self, Form};
 use address::Address;
@@ -92,8 +101,9 @@ impl Options {
     /// Connects to a server and makes the tables where they are missing.
     ///
     /// # Errors
-    /// When the address cannot be read or asks for encryption (`sslmode=require`), when the server cannot be reached
-    /// within [`Options::patience`] or refuses the user, and when the tables were made by a newer version.
+    /// When the address cannot be read, when it asks for encryption (`sslmode=require`, `verify-ca`, `verify-full`) and the
+    /// server has none or is not believed, when the server cannot be reached within [`Options::patience`] or refuses the
+    /// user, and when the tables were made by a newer version. Encryption needs the feature `postgres-tls`.
     pub async fn connect(&self, url: &str) -> Result<Postgres> {
         let address = Address::new(url, self)?;
         let (notes, inbox) = tokio::sync::mpsc::unbounded_channel();
@@ -230,13 +240,15 @@ impl Checkpointer for Postgres {
 
     async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
         let (room, place) = (self.room(), &(thread.clone(), namespace.clone()));
-        let loaded = room.read(|client| async move { reader(&client, room).load(place, at).await });
+        let loaded =
+            room.read(|client, is_within| async move { reader(&client, room, is_within).load(place, at).await });
         loaded.await.map_err(|error| error.on_thread(Some(thread)))
     }
 
     async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
         let (room, place) = (self.room(), &(thread.clone(), namespace.clone()));
-        let listed = room.read(|client| async move { reader(&client, room).history(place, query).await });
+        let listed =
+            room.read(|client, is_within| async move { reader(&client, room, is_within).history(place, query).await });
         listed.await.map_err(|error| error.on_thread(Some(thread)))
     }
 
@@ -251,7 +263,7 @@ impl Checkpointer for Postgres {
 
     async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
         let room = self.room();
-        room.read(|client| async move { reader(&client, room).namespaces(thread).await }).await
+        room.read(|client, is_within| async move { reader(&client, room, is_within).namespaces(thread).await }).await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {

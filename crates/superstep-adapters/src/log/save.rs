@@ -176,7 +176,7 @@ struct Drafting<'a, T> {
 }
 
 impl<T: Tables> Drafting<'_, T> {
-    async fn add(&mut self, part: &Commit) -> Result<()> {
+    async fn add(&mut self, part: &Commit) -> Result<(), Refusal> {
         check_place(part)?;
         if part.checkpoint.is_none() && part.pending.is_empty() {
             return Ok(());
@@ -184,7 +184,13 @@ impl<T: Tables> Drafting<'_, T> {
         let place = self.place(part).await?;
         let Base { id, number, .. } = self.lines[place].1.line.base;
         if let Some(checkpoint) = &part.checkpoint {
-            self.build_on(place, checkpoint.parent).await?;
+            if let Some(missing) = self.build_on(place, checkpoint.parent).await? {
+                // One that is sent again may have outlived what it was built on.
+                return Err(match self.number(place, None, checkpoint.id).await {
+                    Ok(_) => Refusal::Known(checkpoint.id),
+                    Err(_) => super::missing(missing).into(),
+                });
+            }
             let (job, entry) = &mut self.lines[place];
             let base = &entry.line.base;
             job.bases.extend(base.id.filter(|_| base.number <= job.newest).map(|id| (base.number, id)));
@@ -229,20 +235,20 @@ impl<T: Tables> Drafting<'_, T> {
         (self.lease.thread.clone(), namespace.clone())
     }
 
-    /// Makes a checkpoint what the next one of the line builds on.
-    async fn build_on(&mut self, place: usize, parent: Option<CheckpointId>) -> Result<()> {
+    /// Makes a checkpoint what the next one of the line builds on; gives it back when it is not there.
+    async fn build_on(&mut self, place: usize, parent: Option<CheckpointId>) -> Result<Option<CheckpointId>> {
         let (job, entry) = &mut self.lines[place];
         if parent == entry.line.base.id && (parent.is_some() || entry.line.newest == 0) {
-            return Ok(());
+            return Ok(None);
         }
         let Some(parent) = parent else {
             entry.line.base = Base::default();
-            return Ok(());
+            return Ok(None);
         };
         let at = (self.lease.thread.clone(), job.namespace.clone());
-        let base = self.tables.base(at, parent).await?.ok_or_else(|| super::missing(parent))?;
+        let Some(base) = self.tables.base(at, parent).await? else { return Ok(Some(parent)) };
         self.lines[place].1.line.base = base;
-        Ok(())
+        Ok(None)
     }
 
     /// The number of a checkpoint that something is known of.

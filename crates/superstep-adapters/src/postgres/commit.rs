@@ -9,6 +9,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::Postgres;
+use super::add::Addition;
 use super::read::Reader;
 use super::room::Room;
 use super::rows::{names_sum, with_sum};
@@ -22,46 +23,70 @@ impl Tables for Postgres {
 
     async fn entry(&self, _: i64, place: Place) -> Result<Entry> {
         let (room, place) = (self.room(), &place);
-        room.read(|client| async move { reader(&client, room).entry(place).await }).await
+        Box::pin(room.read(|client, is_within| async move { reader(&client, room, is_within).entry(place).await }))
+            .await
     }
 
     async fn base(&self, place: Place, id: CheckpointId) -> Result<Option<Base>> {
         let (room, place) = (self.room(), &place);
-        room.read(|client| async move { reader(&client, room).base_of(place, id).await }).await
+        Box::pin(
+            room.read(|client, is_within| async move { reader(&client, room, is_within).base_of(place, id).await }),
+        )
+        .await
     }
 
     async fn number_of(&self, line: i64, id: CheckpointId) -> Result<Option<u64>> {
         let room = self.room();
-        let number = room.ask(|client| async move { reader(&client, room).number_of(line, id).await });
+        let number = room.ask(|client| async move { reader(&client, room, false).number_of(line, id).await });
         number.await.map_err(|trouble| trouble.into_error(&room.address))
     }
 
     async fn with_made(&self, place: Place, id: CheckpointId) -> Result<Option<WithMade>> {
         let (room, place) = (self.room(), &place);
-        room.read(|client| async move { reader(&client, room).with_made(place, id).await }).await
+        Box::pin(
+            room.read(|client, is_within| async move { reader(&client, room, is_within).with_made(place, id).await }),
+        )
+        .await
     }
 
     /// When the connection is lost nobody knows whether it was written, so it is sent again: what is there already is
     /// then told apart by the numbers and ids of its checkpoints, and entries about tasks replace themselves.
     async fn write(&self, job: Job) -> Result<Vec<i64>, Refusal> {
         let room = self.room();
-        let call = Call::new(&job, self.0.holder.id, &room.address.schema)?;
-        let call = &call;
-        let answer = room.ask(|client: Arc<Client>| async move { call.send(&client).await }).await;
-        let (code, lines, place) = answer.map_err(|trouble| trouble.into_error(&room.address))?;
-        match code {
-            0 => Ok(lines),
-            1 => Err(log::fenced(&job.lease).into()),
-            2 => Err(Refusal::Stale),
-            3 => Err(Refusal::Known(nth(job.lines.iter().flat_map(checkpoints), place)?)),
-            4 => Err(log::missing(nth(call.tasks.iter().copied(), place)?).into()),
-            other => Err(Error::internal(format!("a commit was answered with {other}")).into()),
+        if let Some(addition) = Addition::new(&job, self.0.holder.id)? {
+            let (addition, statement) = (&addition, &room.address.statements.add);
+            let answer = room.ask(|client: Arc<Client>| async move { addition.send(&client, statement).await }).await;
+            let code = answer.map_err(|trouble| trouble.into_error(&room.address))?;
+            return done(&job, code, (job.lines.iter().filter_map(|line| line.row).collect(), Some(1)), &[]);
         }
+        let call = Call::new(&job, self.0.holder.id)?;
+        let (call, statement) = (&call, &room.address.statements.commit);
+        let asking = room.ask(|client: Arc<Client>| async move { call.send(&client, statement).await });
+        let answer = Box::pin(asking).await;
+        let (code, lines, place) = answer.map_err(|trouble| trouble.into_error(&room.address))?;
+        done(&job, code, (lines, place), &call.tasks)
     }
 }
 
-pub(super) fn reader<'a>(client: &'a Client, room: &'a Room) -> Reader<'a> {
-    Reader { client, address: &room.address }
+/// What the code of an answer means.
+fn done(
+    job: &Job,
+    code: i32,
+    (lines, place): (Vec<i64>, Option<i64>),
+    tasks: &[CheckpointId],
+) -> Result<Vec<i64>, Refusal> {
+    match code {
+        0 => Ok(lines),
+        1 => Err(log::fenced(&job.lease).into()),
+        2 => Err(Refusal::Stale),
+        3 => Err(Refusal::Known(nth(job.lines.iter().flat_map(checkpoints), place)?)),
+        4 => Err(log::missing(nth(tasks.iter().copied(), place)?).into()),
+        other => Err(Error::internal(format!("a commit was answered with {other}")).into()),
+    }
+}
+
+pub(super) fn reader<'a>(client: &'a Client, room: &'a Room, is_within: bool) -> Reader<'a> {
+    Reader { client, address: &room.address, is_within, hints: &room.hints }
 }
 
 fn checkpoints(line: &LineJob) -> impl Iterator<Item = CheckpointId> {
@@ -74,17 +99,19 @@ fn nth(mut ids: impl Iterator<Item = CheckpointId>, place: Option<i64>) -> Resul
     found.ok_or_else(|| Error::internal("a commit was refused for something that is not in it"))
 }
 
+/// How many arguments `commit` has.
+pub(super) const ARGUMENTS: usize = 40;
+
 /// A call of `commit`, which can be sent more than once.
 struct Call<'a> {
-    statement: String,
     arguments: Vec<(Box<dyn ToSql + Send + Sync + 'a>, Type)>,
     /// The checkpoint of each entry about a task.
     tasks: Vec<CheckpointId>,
 }
 
 impl<'a> Call<'a> {
-    fn new(job: &'a Job, holder: i64, schema: &str) -> Result<Self> {
-        let mut call = Call { statement: String::new(), arguments: Vec::new(), tasks: Vec::new() };
+    fn new(job: &'a Job, holder: i64) -> Result<Self> {
+        let mut call = Call { arguments: Vec::with_capacity(ARGUMENTS), tasks: Vec::new() };
         call.add(job.thread, Type::INT8).add(job.lease.fence.cast_signed(), Type::INT8).add(holder, Type::INT8);
         call.add(job.status.map(|status| i16::from(status.number())), Type::INT2);
         call.lines(&job.lines);
@@ -95,8 +122,6 @@ impl<'a> Call<'a> {
         call.origins(&drafts().collect::<Vec<_>>());
         call.parts(&drafts().collect::<Vec<_>>())?;
         call.pending(&job.lines);
-        let places: Vec<String> = (1..=call.arguments.len()).map(|place| format!("${place}")).collect();
-        call.statement = format!("SELECT code, lines, place FROM {schema}.commit({})", places.join(", "));
         Ok(call)
     }
 
@@ -198,10 +223,10 @@ impl<'a> Call<'a> {
             .column(&entries, Type::INT4_ARRAY, |(.., row)| row.sum().cast_signed());
     }
 
-    async fn send(&self, client: &Client) -> Answer<(i32, Vec<i64>, Option<i64>)> {
+    async fn send(&self, client: &Client, statement: &str) -> Answer<(i32, Vec<i64>, Option<i64>)> {
         let arguments: Vec<(&(dyn ToSql + Sync), Type)> =
             self.arguments.iter().map(|(value, kind)| (&**value as &(dyn ToSql + Sync), kind.clone())).collect();
-        let row = client.query_typed_one(&self.statement, &arguments).await?;
+        let row = client.query_typed_one(statement, &arguments).await?;
         let code: i32 = row.try_get(0)?;
         // Of a commit that was refused some lines have no row.
         let lines = if code == 0 { row.try_get(1)? } else { Vec::new() };

@@ -112,6 +112,15 @@ BEGIN
         RETURN;
     END IF;
     lines := _line_row;
+    -- First: what is sent again is known by its id, whatever has become of what it builds on.
+    FOR i IN 1 .. cardinality(_row_line) LOOP
+        PERFORM FROM @schema@.checkpoint c WHERE c.line = lines[_row_line[i]] AND c.id = _row_id[i];
+        IF FOUND THEN
+            code := 3;
+            place := i;
+            RETURN;
+        END IF;
+    END LOOP;
     FOR i IN 1 .. cardinality(lines) LOOP
         IF lines[i] IS NULL THEN
             PERFORM FROM @schema@.line l WHERE l.thread = _thread AND sha256(l.namespace) = sha256(_line_namespace[i]);
@@ -131,14 +140,6 @@ BEGIN
             WHERE c.line = lines[_base_line[i]] AND c.number = _base_number[i] AND c.id = _base_id[i];
         IF NOT FOUND THEN
             code := 2;
-            RETURN;
-        END IF;
-    END LOOP;
-    FOR i IN 1 .. cardinality(_row_line) LOOP
-        PERFORM FROM @schema@.checkpoint c WHERE c.line = lines[_row_line[i]] AND c.id = _row_id[i];
-        IF FOUND THEN
-            code := 3;
-            place := i;
             RETURN;
         END IF;
     END LOOP;
@@ -198,6 +199,60 @@ BEGIN
         UPDATE @schema@.thread t SET status = coalesce(_status, 1) WHERE t.id = _thread;
     END IF;
     code := 0;
+END
+$function$;
+
+-- Writes what most supersteps are: one checkpoint more on a line that is there, perhaps with an origin and parts. The same
+-- codes as `commit`.
+CREATE FUNCTION @schema@.add(
+    _thread bigint, _fence bigint, _holder bigint, _status smallint, _line bigint, _newest bigint,
+    _base_number bigint, _base_id bytea,
+    _number bigint, _id bytea, _parent bytea, _step bigint, _source smallint, _time bigint, _origin bigint,
+    _ahead bytea, _heads bytea, _vals bytea, _sum integer, _origin_body bytea,
+    _part_number bigint, _part_field integer[], _part_before bigint[], _part_change bytea[], _part_body bytea[],
+    _part_sum integer[]
+) RETURNS integer LANGUAGE plpgsql AS $function$
+DECLARE
+    known record;
+    last record;
+BEGIN
+    SELECT t.fence, t.holder, t.status INTO known FROM @schema@.thread t WHERE t.id = _thread FOR UPDATE;
+    IF NOT FOUND OR known.fence <> _fence OR known.holder IS DISTINCT FROM _holder THEN
+        RETURN 1;
+    END IF;
+    SELECT c.number, c.id INTO last FROM @schema@.checkpoint c WHERE c.line = _line ORDER BY c.number DESC LIMIT 1;
+    IF coalesce(last.number, 0) <> _newest THEN
+        PERFORM FROM @schema@.checkpoint c WHERE c.line = _line AND c.id = _id;
+        RETURN CASE WHEN FOUND THEN 3 ELSE 2 END;
+    END IF;
+    IF _base_number = last.number THEN
+        IF last.id <> _base_id THEN
+            RETURN 2;
+        END IF;
+    ELSIF _base_number IS NOT NULL THEN
+        PERFORM FROM @schema@.checkpoint c WHERE c.line = _line AND c.number = _base_number AND c.id = _base_id;
+        IF NOT FOUND THEN
+            PERFORM FROM @schema@.checkpoint c WHERE c.line = _line AND c.id = _id;
+            RETURN CASE WHEN FOUND THEN 3 ELSE 2 END;
+        END IF;
+    END IF;
+    INSERT INTO @schema@.checkpoint (line, number, id, parent, step, source, time, origin, ahead, heads, vals, sum)
+        VALUES (_line, _number, _id, _parent, _step, _source, _time, _origin, _ahead, _heads, _vals, _sum)
+        ON CONFLICT (line, id) DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN 3;
+    END IF;
+    IF _origin_body IS NOT NULL THEN
+        INSERT INTO @schema@.origin (line, number, body) VALUES (_line, _number, _origin_body);
+    END IF;
+    FOR i IN 1 .. coalesce(cardinality(_part_field), 0) LOOP
+        INSERT INTO @schema@.part (line, number, field, before, change, body, sum)
+            VALUES (_line, _part_number + i - 1, _part_field[i], _part_before[i], _part_change[i], _part_body[i], _part_sum[i]);
+    END LOOP;
+    IF known.status IS NULL OR known.status <> _status THEN
+        UPDATE @schema@.thread t SET status = coalesce(_status, 1) WHERE t.id = _thread;
+    END IF;
+    RETURN 0;
 END
 $function$;
 

@@ -1,13 +1,16 @@
 //! Who may move a thread: one row for each thread, compared with every write, and one for each process that holds any.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use superstep_core::error::{Error, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{Lease, ThreadStatus};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_postgres::types::Type;
 
@@ -23,6 +26,8 @@ pub(super) struct Holder {
     pub(super) held: Held,
     /// Threads that are about to be taken, and the runs that want them.
     claims: Mutex<BTreeMap<ThreadId, RunId>>,
+    /// Rows of threads that were given back and of which the server has not heard yet, with their fences.
+    given: Mutex<BTreeMap<i64, u64>>,
     /// The greatest fence that was given here.
     fence: AtomicU64,
     notes: UnboundedSender<Note>,
@@ -53,8 +58,8 @@ impl Holder {
         let mut bits = [0_u8; 8];
         getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
         let id = (u64::from_le_bytes(bits) >> 1).cast_signed();
-        let (held, claims, fence) = (Held::new(form), Mutex::default(), AtomicU64::new(0));
-        Ok(Self { id, lapse, held, claims, fence, notes })
+        let (held, claims, given) = (Held::new(form), Mutex::default(), Mutex::default());
+        Ok(Self { id, lapse, held, claims, given, fence: AtomicU64::new(0), notes })
     }
 
     /// How long it may be silent, in microseconds.
@@ -99,9 +104,45 @@ impl Holder {
     /// Gives a thread back, without waiting.
     pub(super) fn release(&self, lease: &Lease) {
         if let Some(row) = self.held.give_back(lease) {
-            // When nobody reads notes any longer the process ends, and its leases with it.
-            drop(self.notes.send(Note::Release { row, fence: lease.fence }));
+            let mut given = self.given_back();
+            let is_noted = !given.is_empty();
+            given.insert(row, lease.fence);
+            drop(given);
+            if !is_noted {
+                // When nobody reads notes any longer the process ends, and its leases with it.
+                drop(self.notes.send(Note::Given));
+            }
         }
+    }
+
+    fn given_back(&self) -> std::sync::MutexGuard<'_, BTreeMap<i64, u64>> {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn has_given(&self) -> bool {
+        !self.given_back().is_empty()
+    }
+
+    /// Threads that were given back, with their fences.
+    pub(super) fn given(&self) -> BTreeMap<i64, u64> {
+        self.given_back().clone()
+    }
+
+    /// The server has heard of these.
+    pub(super) fn told(&self, heard: &BTreeMap<i64, u64>) {
+        let mut given = self.given_back();
+        given.retain(|row, fence| heard.get(row) != Some(fence));
+        if !given.is_empty() {
+            drop(self.notes.send(Note::Given));
+        }
+    }
+
+    /// A thread that was taken anew is not given back any longer.
+    fn taken(&self, thread: &ThreadId, taken: Taken) -> Lease {
+        self.fence.fetch_max(taken.fence, Ordering::Relaxed);
+        let lease = self.held.take(thread, taken);
+        self.given_back().remove(&taken.row);
+        lease
     }
 
     pub(super) fn close(&self) {
@@ -112,33 +153,58 @@ impl Holder {
 /// Takes a thread for a run. Goes on to its end also when nobody waits any longer, so that it is known who has it.
 pub(super) async fn acquire(room: &Arc<Room>, holder: &Arc<Holder>, thread: &ThreadId, run: RunId) -> Result<Lease> {
     let (own_room, holder, thread) = (room.clone(), holder.clone(), thread.clone());
-    let taking = room.handle.spawn(async move {
+    let taking = Box::pin(async move {
         let claim = holder.claim(&thread, run)?;
         let taken = take(&own_room, &holder, &thread, run).await;
         match taken {
             Ok(taken) => {
-                holder.fence.fetch_max(taken.fence, Ordering::Relaxed);
-                let lease = holder.held.take(&thread, taken);
+                let lease = holder.taken(&thread, taken);
                 drop(claim);
                 Ok(Parcel(Some(lease), holder))
             }
             Err(trouble) => {
-                if matches!(trouble, Trouble::Database(_)) {
+                let is_doubtful = trouble.is_doubtful();
+                drop(claim);
+                if is_doubtful {
                     drop(holder.notes.send(Note::Doubt(thread)));
                 }
                 Err(trouble.into_error(&own_room.address))
             }
         }
     });
-    let mut parcel =
-        taking.await.map_err(|error| Error::internal(format!("a thread could not be taken: {error}")))??;
+    let mut parcel = Persistent { work: Some(taking), handle: &room.handle }.await?;
     parcel.0.take().ok_or_else(|| Error::internal("a lease was given to nobody"))
 }
 
+/// Work that goes on elsewhere when nobody waits for it any longer.
+struct Persistent<'a, T: Send + 'static> {
+    work: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
+    handle: &'a Handle,
+}
+
+impl<T: Send + 'static> Future for Persistent<'_, T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let Some(work) = &mut self.work else { return Poll::Pending };
+        let done = work.as_mut().poll(context);
+        if done.is_ready() {
+            self.work = None;
+        }
+        done
+    }
+}
+
+impl<T: Send + 'static> Drop for Persistent<'_, T> {
+    fn drop(&mut self) {
+        if let Some(work) = self.work.take() {
+            self.handle.spawn(work);
+        }
+    }
+}
+
 async fn take(room: &Room, holder: &Holder, thread: &ThreadId, run: RunId) -> Answer<Taken> {
-    let acquire =
-        room.address.fill("SELECT taken, fence, before, moved_by FROM @schema@.acquire($1, $2, $3, $4, $5, $6)");
-    let (acquire, bits) = (&acquire, &run.bits().to_be_bytes()[..]);
+    let (acquire, bits) = (&room.address.statements.acquire, &run.bits().to_be_bytes()[..]);
     let (mine, least) = (holder.fence_of(thread), holder.fence.load(Ordering::Relaxed).cast_signed());
     let row = room.ask(|client| async move {
         let given = [

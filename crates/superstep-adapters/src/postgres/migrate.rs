@@ -50,7 +50,8 @@ impl Address {
 /// What the settings of the server mean for what was told.
 async fn look_at(client: &Client, address: &Address) -> Answer<Vec<String>> {
     let asked = "SELECT current_setting('server_version_num')::integer / 10000, \
-                 current_setting('synchronous_commit'), current_setting('fsync')";
+                 current_setting('synchronous_commit'), current_setting('fsync'), \
+                 coalesce((SELECT ssl FROM pg_catalog.pg_stat_ssl WHERE pid = pg_backend_pid()), false)";
     let row = client.query_typed_one(asked, &[]).await?;
     let (version, synchronous, fsync) =
         (row.try_get::<_, i32>(0)?, row.try_get::<_, String>(1)?, row.try_get::<_, String>(2)?);
@@ -69,7 +70,7 @@ async fn look_at(client: &Client, address: &Address) -> Answer<Vec<String>> {
     if fsync == "off" {
         warnings.push("`fsync` is off: when the machine of the server goes down the database may be lost".to_owned());
     }
-    if address.is_readable() {
+    if address.is_readable() && !row.try_get::<_, bool>(3)? {
         warnings.push(
             "the connection is not encrypted: whoever can listen between here and the server can read and \
                        change what is saved"

@@ -1,11 +1,13 @@
 //! Removing old checkpoints: reads what a line has, asks the log what may go, and does it, in one transaction.
+//!
+//! For each line there are as many statements whatever it holds, and two journeys: the thread is locked meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use superstep_core::id::ThreadId;
 use superstep_core::port::{PruneReport, Retention};
 use tokio_postgres::Client;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::address::Address;
 use super::room::Room;
@@ -44,95 +46,132 @@ impl Pruner<'_> {
         let mut report = PruneReport::default();
         for line in lines {
             let line = line.try_get(0)?;
-            let (holdings, lengths) = self.holdings(line).await?;
-            let pruning = decide(self.candidates(line, retention).await?, holdings, retention)?;
+            let (candidates, holdings) = tokio::join!(self.candidates(line, retention), self.holdings(line));
+            let ((candidates, mut origins), (holdings, mut lengths)) = (candidates?, holdings?);
+            let pruning = decide(candidates, holdings, retention)?;
             if pruning.gone.is_empty() {
                 continue;
             }
+            lengths.retain(|part, _| !pruning.parts.contains(part));
+            origins.retain(|origin| !pruning.origins.contains(origin));
             report.checkpoints += pruning.gone.len();
-            let unneeded = lengths.iter().filter(|(part, _)| !pruning.parts.contains(part));
-            report.bytes += pruning.bytes + unneeded.map(|(_, length)| length).sum::<u64>();
+            report.bytes += pruning.bytes + lengths.values().sum::<u64>();
             if !retention.dry_run {
-                self.change(line, &pruning).await?;
-                self.remove(line, &pruning).await?;
+                self.change(line, &pruning, (&numbers(lengths.keys()), &numbers(&origins))).await?;
             }
         }
         Ok(report)
     }
 
-    async fn candidates(&self, line: i64, retention: &Retention) -> Answer<Vec<Candidate>> {
+    /// The checkpoints of a line, and the origins they have.
+    async fn candidates(&self, line: i64, retention: &Retention) -> Answer<(Vec<Candidate>, BTreeSet<u64>)> {
         let asked = self.address.fill(&format!(
             "SELECT known.tasks, known.slots, known.bodies, known.sums, o.body, {COLUMNS} FROM @schema@.checkpoint c \
              LEFT JOIN @schema@.origin o ON o.line = c.line AND o.number = c.origin {TASKS} \
              WHERE c.line = $1 ORDER BY c.number"
         ));
-        let mut candidates = Vec::new();
+        let (mut candidates, mut origins) = (Vec::new(), BTreeSet::new());
         for found in self.client.query_typed(&asked, &[(&line, Type::INT8)]).await? {
             let row = read_row(&found, 5)?;
+            origins.insert(row.origin);
             let is_unwanted = !retention.without_runs.is_empty()
                 && retention.without_runs.contains(&read_origin(found.try_get(4)?, &row)?.run);
             let pending = read_pending(&found, 0, &row)?;
             let (has_pending, has_open_question) = (!pending.is_empty(), has_open_question(&pending));
             candidates.push(Candidate { row, is_unwanted, has_pending, has_open_question });
         }
-        Ok(candidates)
+        Ok((candidates, origins))
     }
 
     /// What a line has beside its checkpoints, and how long its parts are.
     async fn holdings(&self, line: i64) -> Answer<(Holdings, BTreeMap<u64, u64>)> {
         let asked = self.address.fill("SELECT number, field, before, length(body) FROM @schema@.part WHERE line = $1");
+        let left = self.address.fill("SELECT number, vals FROM @schema@.remnant WHERE line = $1");
+        let given = [(&line as &(dyn ToSql + Sync), Type::INT8)];
+        let (rows, remnants) =
+            tokio::join!(self.client.query_typed(&asked, &given), self.client.query_typed(&left, &given));
         let (mut parts, mut lengths) = (BTreeMap::new(), BTreeMap::new());
-        for row in self.client.query_typed(&asked, &[(&line, Type::INT8)]).await? {
+        for row in rows? {
             let (number, field) = (row.try_get::<_, i64>(0)?.cast_unsigned(), row.try_get::<_, i32>(1)?);
             parts.insert(number, (field.cast_unsigned(), End::from_number(row.try_get(2)?)));
             lengths.insert(number, u64::from(row.try_get::<_, i32>(3)?.cast_unsigned()));
         }
-        let asked = self.address.fill("SELECT number, vals FROM @schema@.remnant WHERE line = $1");
-        let rows = self.client.query_typed(&asked, &[(&line, Type::INT8)]).await?;
-        let remnants = rows
+        let remnants = remnants?;
+        let remnants = remnants
             .iter()
             .map(|row| Ok(RemnantRow { number: row.try_get::<_, i64>(0)?.cast_unsigned(), values: row.try_get(1)? }));
         Ok((Holdings { remnants: remnants.collect::<Answer<_>>()?, parts }, lengths))
     }
 
-    /// Makes those that stay whole without those that go.
-    async fn change(&self, line: i64, pruning: &Pruning) -> Answer<()> {
-        let forgotten = self.address.fill("DELETE FROM @schema@.remnant WHERE line = $1");
-        self.client.execute_typed(&forgotten, &[(&line, Type::INT8)]).await?;
-        let left = self.address.fill("INSERT INTO @schema@.remnant (line, number, vals, sum) VALUES ($1, $2, $3, $4)");
-        for row in &pruning.remnants {
-            let (number, sum) = (row.number.cast_signed(), row.sum().cast_signed());
-            self.put(&left, line, number, (&row.values, sum)).await?;
-        }
-        let rewritten =
-            self.address.fill("UPDATE @schema@.checkpoint SET heads = $3, sum = $4 WHERE line = $1 AND number = $2");
-        for row in &pruning.rewritten {
-            let (number, sum) = (row.number.cast_signed(), row.sum().cast_signed());
-            self.put(&rewritten, line, number, (&row.heads, sum)).await?;
-        }
+    /// Makes those that stay whole without those that go, and removes those with these parts and origins. All is sent
+    /// at once and done in this order.
+    async fn change(&self, line: i64, pruning: &Pruning, (parts, origins): (&Vec<i64>, &Vec<i64>)) -> Answer<()> {
+        let gone = numbers(&pruning.gone);
+        let remnants = pruning.remnants.iter().map(|row| (row.number, &row.values[..], row.sum()));
+        let rewritten = pruning.rewritten.iter().map(|row| (row.number, &row.heads[..], row.sum()));
+        let (remnants, rewritten) = (Columns::new(remnants), Columns::new(rewritten));
+        let leave = "INSERT INTO @schema@.remnant (line, number, vals, sum) SELECT $1, * FROM unnest($2, $3, $4)";
+        let rewrite = "UPDATE @schema@.checkpoint c SET heads = new.heads, sum = new.sum \
+                       FROM unnest($2, $3, $4) AS new(number, heads, sum) WHERE c.line = $1 AND c.number = new.number";
+        let done = tokio::join!(
+            self.forget_remnants(line),
+            self.put(line, leave, &remnants),
+            self.put(line, rewrite, &rewritten),
+            self.remove(line, ("checkpoint", "number"), &gone),
+            self.remove(line, ("pending", "checkpoint"), &gone),
+            self.remove(line, ("origin", "number"), origins),
+            self.remove(line, ("part", "number"), parts),
+        );
+        <[Answer<()>; 7]>::from(done).into_iter().collect()
+    }
+
+    async fn put(&self, line: i64, statement: &str, rows: &Columns<'_>) -> Answer<()> {
+        let given = [
+            (&line as &(dyn ToSql + Sync), Type::INT8),
+            (&rows.numbers, Type::INT8_ARRAY),
+            (&rows.bytes, Type::BYTEA_ARRAY),
+            (&rows.sums, Type::INT4_ARRAY),
+        ];
+        self.client.execute_typed(&self.address.fill(statement), &given).await?;
         Ok(())
     }
 
-    async fn put(&self, statement: &str, line: i64, number: i64, (bytes, sum): (&Vec<u8>, i32)) -> Answer<()> {
-        let given =
-            [(&line as _, Type::INT8), (&number as _, Type::INT8), (bytes as _, Type::BYTEA), (&sum as _, Type::INT4)];
-        self.client.execute_typed(statement, &given).await?;
+    /// All that are still needed are written anew.
+    async fn forget_remnants(&self, line: i64) -> Answer<()> {
+        let forget = self.address.fill("DELETE FROM @schema@.remnant WHERE line = $1");
+        self.client.execute_typed(&forget, &[(&line, Type::INT8)]).await?;
         Ok(())
     }
 
-    async fn remove(&self, line: i64, pruning: &Pruning) -> Answer<()> {
-        let gone: Vec<i64> = pruning.gone.iter().map(|number| number.cast_signed()).collect();
-        let parts: Vec<i64> = pruning.parts.iter().map(|number| number.cast_signed()).collect();
-        let origins: Vec<i64> = pruning.origins.iter().map(|number| number.cast_signed()).collect();
-        for (removed, numbers) in [
-            ("DELETE FROM @schema@.checkpoint WHERE line = $1 AND number = ANY ($2)", &gone),
-            ("DELETE FROM @schema@.pending WHERE line = $1 AND checkpoint = ANY ($2)", &gone),
-            ("DELETE FROM @schema@.origin WHERE line = $1 AND number <> ALL ($2)", &origins),
-            ("DELETE FROM @schema@.part WHERE line = $1 AND number <> ALL ($2)", &parts),
-        ] {
-            let given = [(&line as _, Type::INT8), (numbers as _, Type::INT8_ARRAY)];
-            self.client.execute_typed(&self.address.fill(removed), &given).await?;
-        }
+    async fn remove(&self, line: i64, (table, column): (&str, &str), numbers: &Vec<i64>) -> Answer<()> {
+        let remove = format!(
+            "DELETE FROM @schema@.{table} t USING unnest($2) AS gone(number) WHERE t.line = $1 AND t.{column} = gone.number"
+        );
+        let given = [(&line as &(dyn ToSql + Sync), Type::INT8), (numbers, Type::INT8_ARRAY)];
+        self.client.execute_typed(&self.address.fill(&remove), &given).await?;
         Ok(())
+    }
+}
+
+fn numbers<'a>(of: impl IntoIterator<Item = &'a u64>) -> Vec<i64> {
+    of.into_iter().map(|number| number.cast_signed()).collect()
+}
+
+/// Rows with a number, bytes and their checksum, column by column.
+struct Columns<'a> {
+    numbers: Vec<i64>,
+    bytes: Vec<&'a [u8]>,
+    sums: Vec<i32>,
+}
+
+impl<'a> Columns<'a> {
+    fn new(rows: impl Iterator<Item = (u64, &'a [u8], u32)>) -> Self {
+        let mut columns = Self { numbers: Vec::new(), bytes: Vec::new(), sums: Vec::new() };
+        for (number, bytes, sum) in rows {
+            columns.numbers.push(number.cast_signed());
+            columns.bytes.push(bytes);
+            columns.sums.push(sum.cast_signed());
+        }
+        columns
     }
 }

@@ -1,7 +1,8 @@
 //! Reading: rows that become checkpoints again, in as few journeys as there can be.
 //!
-//! One brings the checkpoints that are wanted, with what belongs to each; the next brings whatever they still need,
-//! all of it at once.
+//! One brings the checkpoints that are wanted, with what belongs to each and what checkpoints of the line needed the last
+//! time. Mostly that is all, and one statement needs no transaction; otherwise it is asked anew within one, and the
+//! next journey brings whatever is still missing, all of it at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,19 +14,25 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row as SqlRow};
 
 use super::address::Address;
-use super::rows::{
-    COLUMNS, TASKS, check_given, give_parts, give_remnants, read_names, read_origin, read_pending, read_row,
-};
-use super::trouble::Answer;
+use super::hints::Hints;
+use super::rows::{check_given, give_parts, give_remnants, read_names, read_origin, read_pending, read_row};
+use super::trouble::{Answer, Trouble};
 use crate::log::{self, Base, Entry, Gather, Line, Need, Place, Row, WithMade, damaged};
+
+/// The first column of a checkpoint, and the one that says whether it is wanted or needed.
+const FIRST: usize = 8;
+const WANTED: usize = FIRST + 11;
 
 /// Checkpoints that are read at once when it is not known how many are wanted.
 const PAGE: i64 = 256;
 
-/// One connection in one transaction.
+/// One connection.
 pub(super) struct Reader<'a> {
     pub(super) client: &'a Client,
     pub(super) address: &'a Address,
+    /// It is in a transaction, so that all statements see one state of the tables; otherwise there is only one.
+    pub(super) is_within: bool,
+    pub(super) hints: &'a Hints,
 }
 
 /// Which checkpoints of a line, newest first.
@@ -33,6 +40,8 @@ pub(super) struct Reader<'a> {
 struct Which {
     id: Option<CheckpointId>,
     before: Option<i64>,
+    /// As `before`, by its id.
+    before_id: Option<CheckpointId>,
     source: Option<Source>,
     step: Option<i64>,
     limit: i64,
@@ -55,6 +64,10 @@ struct Found {
     /// The number of its newest part.
     newest_part: u64,
     checkpoints: Vec<(Row, Arc<Origin>, Vec<Pending>)>,
+    /// The number of the checkpoint before which they were wanted.
+    before: Option<i64>,
+    /// Others that may be needed.
+    along: Vec<Row>,
 }
 
 /// A checkpoint as a writer sees it, and its line.
@@ -68,17 +81,9 @@ struct Standing {
 impl Reader<'_> {
     /// Checkpoints of a line, with what belongs to each.
     async fn find(&self, (thread, namespace): (&ThreadId, &Namespace), which: &Which) -> Answer<Option<Found>> {
-        let asked = self.address.fill(&format!(
-            "SELECT l.id, l.names, (SELECT max(p.number) FROM @schema@.part p WHERE p.line = l.id), o.body, known.tasks, known.slots, known.bodies, known.sums, {COLUMNS} \
-             FROM @schema@.thread t JOIN @schema@.line l ON l.thread = t.id AND sha256(l.namespace) = sha256($2) \
-             LEFT JOIN LATERAL (SELECT * FROM @schema@.checkpoint c WHERE c.line = l.id \
-             AND ($3::bytea IS NULL OR c.id = $3) AND ($4::bigint IS NULL OR c.number < $4) \
-             AND ($5::smallint IS NULL OR c.source = $5) AND ($6::bigint IS NULL OR c.step = $6) \
-             ORDER BY c.number DESC LIMIT $7) AS c ON true \
-             LEFT JOIN @schema@.origin o ON o.line = c.line AND o.number = c.origin {TASKS} \
-             WHERE t.name = $1 ORDER BY c.number DESC"
-        ));
-        let id = which.id.map(|id| id.bits().to_be_bytes().to_vec());
+        let bytes = |id: Option<CheckpointId>| id.map(|id| id.bits().to_be_bytes().to_vec());
+        let (id, before) = (bytes(which.id), bytes(which.before_id));
+        let along = if self.is_within { Vec::new() } else { self.hints.of(thread, namespace) };
         let source = which.source.map(|source| i16::from(source.number()));
         let given = [
             (&thread.as_str() as _, Type::TEXT),
@@ -88,15 +93,20 @@ impl Reader<'_> {
             (&source as _, Type::INT2),
             (&which.step as _, Type::INT8),
             (&which.limit as _, Type::INT8),
+            (&before as _, Type::BYTEA),
+            (&along as _, Type::INT8_ARRAY),
         ];
-        let rows = self.client.query_typed(&asked, &given).await?;
+        let rows = self.client.query_typed(&self.address.statements.find, &given).await?;
         let Some(first) = rows.first() else { return Ok(None) };
         let (line, names) = (first.try_get(0)?, read_names(namespace, first.try_get(1)?)?);
         let newest_part = first.try_get::<_, Option<i64>>(2)?.unwrap_or(0).cast_unsigned();
-        let mut found = Found { line, names, newest_part, checkpoints: Vec::with_capacity(rows.len()) };
+        let (checkpoints, before) = (Vec::with_capacity(rows.len()), first.try_get(WANTED + 1)?);
+        let mut found = Found { line, names, newest_part, checkpoints, before, along: Vec::new() };
         for row in &rows {
-            if row.try_get::<_, Option<i64>>(8)?.is_some() {
-                found.add(row)?;
+            match row.try_get::<_, Option<bool>>(WANTED)? {
+                Some(true) => found.add(row)?,
+                Some(false) => found.along.push(read_row(row, FIRST)?),
+                None => {}
             }
         }
         Ok(Some(found))
@@ -105,15 +115,17 @@ impl Reader<'_> {
     /// Reads whatever checkpoints still need, until that is nothing.
     async fn fill(
         &self,
-        line: i64,
+        (line, way): (i64, u64),
+        place: (&ThreadId, &Namespace),
         gather: &mut Gather,
-        way: u64,
         needs: impl Fn(&Gather) -> superstep_core::error::Result<Vec<Need>>,
     ) -> Answer<()> {
         loop {
             let needs = needs(gather)?;
             if needs.is_empty() {
                 return Ok(());
+            } else if !self.is_within {
+                return Err(Trouble::Torn);
             }
             let (mut numbers, mut values, mut parts) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
             for need in &needs {
@@ -124,6 +136,7 @@ impl Reader<'_> {
                     Need::Parts(number) => parts.push(number.cast_signed()),
                 }
             }
+            self.hints.remember(place, &values, !parts.is_empty());
             numbers.extend(&values);
             let (rows, remnants, parts) =
                 tokio::join!(self.rows(line, &numbers), self.remnants(line, &values), self.parts(line, &parts));
@@ -138,8 +151,7 @@ impl Reader<'_> {
         if numbers.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let asked = format!("SELECT {COLUMNS} FROM @schema@.checkpoint c WHERE c.line = $1 AND c.number = ANY ($2)");
-        let rows = self.numbered(line, &asked, numbers).await?;
+        let rows = self.numbered(line, &self.address.statements.rows, numbers).await?;
         rows.iter().map(|row| read_row(row, 0).map(|row| (row.number, row))).collect()
     }
 
@@ -148,18 +160,13 @@ impl Reader<'_> {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
-        self.numbered(
-            line,
-            "SELECT number, vals, sum FROM @schema@.remnant WHERE line = $1 AND number = ANY ($2)",
-            numbers,
-        )
-        .await
+        self.numbered(line, &self.address.statements.remnants, numbers).await
     }
 
     async fn numbered(&self, line: i64, asked: &str, numbers: &BTreeSet<u64>) -> Answer<Vec<SqlRow>> {
         let numbers: Vec<i64> = numbers.iter().map(|number| number.cast_signed()).collect();
         let given = [(&line as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
-        Ok(self.client.query_typed(&self.address.fill(asked), &given).await?)
+        Ok(self.client.query_typed(asked, &given).await?)
     }
 
     /// Parts and all that they build on. Each comes once, also where a damaged one leads back to itself.
@@ -167,17 +174,18 @@ impl Reader<'_> {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
-        let asked = "WITH RECURSIVE needed(number) AS (SELECT unnest($2) UNION \
-                     SELECT p.before FROM needed JOIN @schema@.part p ON p.line = $1 AND p.number = needed.number \
-                     WHERE p.before > 0) \
-                     SELECT p.number, p.field, p.before, p.change, p.body, p.sum \
-                     FROM needed JOIN @schema@.part p ON p.line = $1 AND p.number = needed.number";
         let given = [(&line as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
-        Ok(self.client.query_typed(&self.address.fill(asked), &given).await?)
+        Ok(self.client.query_typed(&self.address.statements.parts, &given).await?)
+    }
+
+    /// Where one statement was not enough the last time it is not tried.
+    fn check_enough(&self, thread: &ThreadId, namespace: &Namespace) -> Answer<()> {
+        if self.is_within || !self.hints.has_parts(thread, namespace) { Ok(()) } else { Err(Trouble::Torn) }
     }
 
     /// A checkpoint, where there is one.
     pub(super) async fn load(&self, (thread, namespace): &Place, at: At) -> Answer<Option<Loaded>> {
+        self.check_enough(thread, namespace)?;
         let Some(found) = self.find((thread, namespace), &at.into()).await? else { return Ok(None) };
         let line = found.line;
         if let Some((row, ..)) = found.checkpoints.first()
@@ -186,24 +194,23 @@ impl Reader<'_> {
             return found.outline((thread, namespace));
         }
         let (mut gather, way) = found.gather((thread, namespace))?;
-        self.fill(line, &mut gather, way, Gather::needs).await?;
+        Box::pin(self.fill((line, way), (thread, namespace), &mut gather, Gather::needs)).await?;
         Ok(gather.finish()?.pop())
     }
 
     /// A part of a history, newest first.
     pub(super) async fn history(&self, (thread, namespace): &Place, query: &HistoryQuery) -> Answer<Vec<Loaded>> {
+        self.check_enough(thread, namespace)?;
         let place = (thread, namespace);
         let mut which = Which { source: query.source, step: query.step, ..Which::default() };
-        if let Some(id) = query.before {
-            let before = self.find(place, &At::Id(id).into()).await?;
-            let Some(before) = before else { return Ok(Vec::new()) };
-            let row = before.checkpoints.first().ok_or_else(|| log::missing(id))?;
-            which.before = Some(row.0.number.cast_signed());
-        }
+        which.before_id = query.before;
         let (mut all, mut left) = (None::<Found>, query.limit.unwrap_or(usize::MAX));
         while left > 0 {
             which.limit = i64::try_from(left).unwrap_or(PAGE).min(PAGE);
             let Some(mut page) = self.find(place, &which).await? else { break };
+            if let (Some(id), None) = (query.before, page.before) {
+                return Err(log::missing(id).into());
+            }
             let (read, last) = (page.checkpoints.len(), page.checkpoints.last().map(|last| last.0.number));
             page.checkpoints.retain(|(row, origin, _)| query.matches_pieces(&row.mark, origin));
             left -= page.checkpoints.len();
@@ -214,12 +221,15 @@ impl Reader<'_> {
             if (read as i64) < which.limit {
                 break;
             }
+            if left > 0 && !self.is_within {
+                return Err(Trouble::Torn);
+            }
             which.before = last.map(u64::cast_signed);
         }
         let Some(found) = all else { return Ok(Vec::new()) };
         let line = found.line;
         let (mut gather, way) = found.gather(place)?;
-        self.fill(line, &mut gather, way, Gather::needs).await?;
+        Box::pin(self.fill((line, way), place, &mut gather, Gather::needs)).await?;
         Ok(gather.finish()?)
     }
 
@@ -232,7 +242,7 @@ impl Reader<'_> {
         }
         let (mut gather, way) = found.gather((thread, namespace))?;
         let needs = |gather: &Gather| Ok(gather.base()?.err().map(Need::Row).into_iter().collect());
-        self.fill(line, &mut gather, way, needs).await?;
+        Box::pin(self.fill((line, way), (thread, namespace), &mut gather, needs)).await?;
         let base = gather.base()?.ok().flatten();
         Ok(Some(Standing { line, newest_part, names, base }))
     }
@@ -252,6 +262,9 @@ impl Reader<'_> {
 
     /// A checkpoint and which fields it changed.
     pub(super) async fn with_made(&self, place: &Place, id: CheckpointId) -> Answer<Option<WithMade>> {
+        if !self.is_within {
+            return Err(Trouble::Torn);
+        }
         let Some(loaded) = self.load(place, At::Id(id)).await? else { return Ok(None) };
         let Some(Standing { names, base: Some(own), .. }) = self.base(place, At::Id(id)).await? else {
             return Ok(None);
@@ -290,7 +303,7 @@ impl Reader<'_> {
 
 impl Found {
     fn add(&mut self, row: &SqlRow) -> Answer<()> {
-        let read = read_row(row, 8)?;
+        let read = read_row(row, FIRST)?;
         let shared = self.checkpoints.last().filter(|(known, ..)| known.origin == read.origin);
         let origin = match (shared, row.try_get::<_, Option<&[u8]>>(3)?) {
             (Some((_, origin, _)), _) => origin.clone(),
@@ -315,6 +328,7 @@ impl Found {
             way = way.max(row.heads()?.way.saturating_sub(1));
             gather.want(row, origin, pending)?;
         }
+        self.along.into_iter().try_for_each(|row| gather.give_row(row))?;
         Ok((gather, way))
     }
 }

@@ -1,9 +1,9 @@
-//! The thread that keeps connections going, and the connections.
+//! The connections, and the thread that serves those who cannot keep their own going.
 //!
-//! A runtime of its own, so that the store can be asked from any executor, and a node that blocks for an hour takes
-//! nothing from it. Whoever asks does so in its own task and waits only for the answer. A connection is lent for one
-//! question and comes back only when that ended well; where anything is in doubt it is closed, and the server takes back
-//! whatever was not committed on it.
+//! That thread has a runtime of its own, so that the store can be asked from any executor, and a node that blocks for an
+//! hour takes nothing from it. Whoever asks does so in its own task (`wire`). A connection is lent for one question and
+//! comes back only when that ended well; where anything is in doubt it is closed, and the server takes back whatever was
+//! not committed on it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use superstep_core::error::{Code, Error, Result};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 use super::address::Address;
+use super::hints::Hints;
 use super::trouble::{Answer, Remedy, Trouble, remedy};
+use super::wire::{Wire, here};
 
-/// How long a connection is waited for while others have all of them.
-const WAIT: Duration = Duration::from_secs(2);
 /// A connection that was idle for longer may be gone without a word.
 const FRESH: Duration = Duration::from_secs(30);
 /// How long the server may take to show that such a connection still stands.
@@ -34,31 +34,34 @@ pub(super) struct Room {
     pub(super) address: Address,
     pub(super) handle: Handle,
     permits: Semaphore,
-    idle: Mutex<Vec<(Arc<Client>, Instant)>>,
+    most: usize,
+    idle: Mutex<Vec<Wire>>,
+    pub(super) hints: Hints,
 }
 
 /// A connection while somebody has it.
 struct Lent<'a> {
     room: &'a Room,
+    wire: Wire,
     client: Arc<Client>,
     _permit: SemaphorePermit<'a>,
 }
 
 impl Lent<'_> {
     /// Gives it back; dropped, it is closed.
-    fn keep(self) {
-        if !self.client.is_closed() {
-            self.room.idle().push((self.client.clone(), Instant::now()));
-        }
+    fn keep(mut self) {
+        self.wire.since = Instant::now();
+        self.room.idle().push(self.wire);
     }
 }
 
 impl Room {
     pub(super) fn new(address: Address, handle: Handle, connections: usize) -> Self {
-        Self { address, handle, permits: Semaphore::new(connections.max(1)), idle: Mutex::default() }
+        let most = connections.max(1);
+        Self { address, handle, permits: Semaphore::new(most), most, idle: Mutex::default(), hints: Hints::default() }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Arc<Client>, Instant)>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Wire>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -70,14 +73,15 @@ impl Room {
     {
         let (begun, mut tries, mut again) = (Instant::now(), 0, 0);
         loop {
-            let trouble = match self.try_ask(&mut question).await {
+            let left = self.address.patience.saturating_sub(begun.elapsed());
+            let trouble = match self.try_ask(&mut question, left).await {
                 Err(Trouble::Database(error)) => error,
                 answer => return answer,
             };
             match remedy(&trouble) {
                 Remedy::Again if again < AGAIN => again += 1,
-                Remedy::Reconnect if begun.elapsed() < self.address.patience => {}
-                Remedy::FindWriter if begun.elapsed() < self.address.patience => self.idle().clear(),
+                // What took one connection away has most probably taken the others too.
+                Remedy::Reconnect | Remedy::FindWriter if begun.elapsed() < self.address.patience => self.forget(),
                 _ => return Err(Trouble::Database(trouble)),
             }
             let left = self.address.patience.saturating_sub(begun.elapsed());
@@ -86,15 +90,16 @@ impl Room {
         }
     }
 
-    async fn try_ask<T, F>(&self, question: &mut impl FnMut(Arc<Client>) -> F) -> Answer<T>
+    async fn try_ask<T, F>(&self, question: &mut impl FnMut(Arc<Client>) -> F, patience: Duration) -> Answer<T>
     where
         F: Future<Output = Answer<T>>,
     {
-        let lent = self.lend().await?;
+        let mut lent = self.lend(patience).await?;
         // A server that stands still keeps its connections: nothing but time tells.
         let time = self.address.patience.max(SILENCE);
-        let Ok(answer) = self.within(time, question(lent.client.clone())).await else {
-            return Err(Trouble::Refused(silent(&self.address, time)));
+        let asked = question(lent.client.clone());
+        let Ok(answer) = self.within(time, lent.wire.drive(asked)).await else {
+            return Err(Trouble::Silent(silent(&self.address, time)));
         };
         if !matches!(answer, Err(Trouble::Database(_))) {
             lent.keep();
@@ -102,55 +107,80 @@ impl Room {
         answer
     }
 
-    /// Asks several things of one state of the tables. Beginning and end are sent along and not waited for.
-    pub(super) async fn read<T, F>(&self, mut question: impl FnMut(Arc<Client>) -> F) -> Result<T>
+    /// Asks of one state of the tables: with one statement, and where that is not enough, told by `false`, in a
+    /// transaction, told by `true`. Its beginning and end are sent along and not waited for.
+    pub(super) async fn read<T, F>(&self, mut question: impl FnMut(Arc<Client>, bool) -> F) -> Result<T>
     where
         F: Future<Output = Answer<T>>,
     {
-        let answer = self.ask(|client| {
-            let asked = question(client.clone());
-            async move {
-                send(&client, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await;
-                let answer = asked.await;
-                send(&client, "COMMIT").await;
-                answer
-            }
-        });
-        answer.await.map_err(|trouble| trouble.into_error(&self.address))
+        let mut answer = self.ask(|client| question(client, false)).await;
+        if matches!(answer, Err(Trouble::Torn)) {
+            let asking = self.ask(|client| {
+                let asked = question(client.clone(), true);
+                async move {
+                    send(&client, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await;
+                    let answer = asked.await;
+                    send(&client, "COMMIT").await;
+                    answer
+                }
+            });
+            // Seldom, and long: whoever asks does not carry it about.
+            answer = Box::pin(asking).await;
+        }
+        answer.map_err(|trouble| trouble.into_error(&self.address))
     }
 
-    async fn lend(&self) -> Answer<Lent<'_>> {
-        let waiting = self.within(WAIT, self.permits.acquire());
-        let Ok(Ok(permit)) = waiting.await else { return Err(Trouble::Refused(exhausted(&self.address))) };
-        loop {
-            let known = self.idle().pop();
-            let Some((client, since)) = known else { break };
-            let is_fit = !client.is_closed() && (since.elapsed() < FRESH || self.stands(&client).await);
-            if is_fit {
-                return Ok(Lent { room: self, client, _permit: permit });
+    /// A connection, once somebody gives one back: as long as a server that is away would be waited for.
+    async fn lend(&self, patience: Duration) -> Answer<Lent<'_>> {
+        let _permit = match self.permits.try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => match self.within(patience, self.permits.acquire()).await {
+                Ok(Ok(permit)) => permit,
+                _ => return Err(Trouble::Refused(exhausted(&self.address))),
+            },
+        };
+        while let Some(mut wire) = self.known() {
+            let is_fresh = wire.since.elapsed() < FRESH;
+            wire.look().await;
+            if let Some(client) = wire.client()
+                && (is_fresh || self.stands(&mut wire, &client).await)
+            {
+                return Ok(Lent { room: self, wire, client, _permit });
             }
         }
-        let client = Arc::new(self.connect().await?);
-        Ok(Lent { room: self, client, _permit: permit })
+        let wire = self.connect().await?;
+        let client = wire.client().ok_or_else(|| closed(&self.address))?;
+        Ok(Lent { room: self, wire, client, _permit })
     }
 
-    async fn stands(&self, client: &Client) -> bool {
-        matches!(self.within(SIGN, client.check_connection()).await, Ok(Ok(())))
-    }
-
-    /// A new connection, kept going on the thread of the room.
-    pub(super) async fn connect(&self) -> Answer<Client> {
-        let (config, handle) = (self.address.config.clone(), self.handle.clone());
-        let connecting = self.handle.spawn(async move {
-            let (client, connection) = config.connect(NoTls).await?;
-            // How it ended is told to whoever asks on it.
-            handle.spawn(async move { drop(connection.await) });
-            Ok::<_, tokio_postgres::Error>(client)
-        });
-        match connecting.await {
-            Ok(client) => Ok(client?),
-            Err(_) => Err(Trouble::Refused(closed(&self.address))),
+    /// A connection that nobody has, of the runtime of whoever asks. Those of others give way when there are too many.
+    fn known(&self) -> Option<Wire> {
+        let here = here();
+        let mut idle = self.idle();
+        if let Some(place) = idle.iter().rposition(|wire| wire.is_of(here)) {
+            return Some(idle.swap_remove(place));
         }
+        let lent = self.most - self.permits.available_permits().min(self.most);
+        let spare = self.most.saturating_sub(lent);
+        let given_up = if idle.len() > spare { idle.split_off(spare) } else { Vec::new() };
+        drop(idle);
+        drop(given_up);
+        None
+    }
+
+    fn forget(&self) {
+        let forgotten = std::mem::take(&mut *self.idle());
+        drop(forgotten);
+    }
+
+    async fn stands(&self, wire: &mut Wire, client: &Client) -> bool {
+        matches!(self.within(SIGN, wire.drive(client.check_connection())).await, Ok(Ok(())))
+    }
+
+    /// A new connection.
+    pub(super) async fn connect(&self) -> Answer<Wire> {
+        let connected = Wire::connect(&self.address, &self.handle).await?;
+        connected.ok_or_else(|| Trouble::Refused(closed(&self.address)))
     }
 
     /// Time passes on the thread of the room, whoever waits.
@@ -187,7 +217,8 @@ pub(super) fn pause(tries: u32) -> Duration {
 }
 
 fn exhausted(address: &Address) -> Error {
-    Error::new(Code::StoreUnavailable, format!("all connections to PostgreSQL at {address} were in use for {WAIT:?}"))
+    let time = address.patience;
+    Error::new(Code::StoreUnavailable, format!("all connections to PostgreSQL at {address} were in use for {time:?}"))
         .help("nothing of this was saved; try again, or allow more with `connections`")
 }
 

@@ -9,6 +9,7 @@ use superstep_core::error::{Code, Error};
 use tokio_postgres::error::SqlState;
 
 use super::address::Address;
+use super::tls::distrust;
 
 /// Why something was not done.
 #[derive(Debug)]
@@ -17,6 +18,10 @@ pub(super) enum Trouble {
     Refused(Error),
     /// The server or the way to it failed.
     Database(tokio_postgres::Error),
+    /// The server has not answered in time. It may still do what it was asked.
+    Silent(Error),
+    /// One statement was not enough, and between two the tables may change.
+    Torn,
 }
 
 /// What the server is asked for.
@@ -35,11 +40,17 @@ impl From<Error> for Trouble {
 }
 
 impl Trouble {
+    /// Whether the server may have done what it was asked.
+    pub(super) fn is_doubtful(&self) -> bool {
+        !matches!(self, Self::Refused(_))
+    }
+
     /// The error a caller gets.
     pub(super) fn into_error(self, address: &Address) -> Error {
         match self {
-            Self::Refused(error) => error,
+            Self::Refused(error) | Self::Silent(error) => error,
             Self::Database(error) => describe(&error, address),
+            Self::Torn => Error::internal("what was read in one transaction needed another"),
         }
     }
 }
@@ -98,7 +109,7 @@ pub(super) fn describe(error: &tokio_postgres::Error, address: &Address) -> Erro
             format!("PostgreSQL at {address} took a transaction back again and again"),
             "nothing of this was saved; try again",
         ),
-        Remedy::None => describe_code(error.code(), address),
+        Remedy::None => describe_security(error, address).unwrap_or_else(|| describe_code(error.code(), address)),
     };
     let cause = match error.as_db_error() {
         Some(error) => format!("{}: {} ({})", error.severity(), error.message(), error.code().code()),
@@ -109,6 +120,26 @@ pub(super) fn describe(error: &tokio_postgres::Error, address: &Address) -> Erro
     };
     let cause: Box<dyn std::error::Error + Send + Sync> = cause.into();
     described.caused_by(Arc::from(cause))
+}
+
+/// A connection that was not made because it would not be secret, or with somebody else.
+fn describe_security(error: &tokio_postgres::Error, address: &Address) -> Option<Error> {
+    let cause = std::error::Error::source(error)?;
+    let (message, help) = if let Some(why) = distrust(cause) {
+        (
+            format!("the certificate of PostgreSQL at {address} is not believed: {why}"),
+            "name the certificate of its authority with `sslrootcert`, and the host as the certificate does; \
+             `sslmode=require` encrypts without asking who answers",
+        )
+    } else if cause.to_string().contains("does not support TLS") {
+        (
+            format!("PostgreSQL at {address} does not encrypt, and its address asks for it with `sslmode`"),
+            "set `ssl` and a certificate in its settings, or say `sslmode=disable` where nobody can listen",
+        )
+    } else {
+        return None;
+    };
+    Some(Error::new(Code::ConfigInvalid, message).help(help))
 }
 
 fn outage(message: String, help: &str) -> Error {

@@ -12,6 +12,8 @@ mod leases;
 mod opening;
 mod pooler;
 mod proxy;
+#[cfg(feature = "postgres-tls")]
+mod tls;
 mod walk;
 
 use cluster::Cluster;
@@ -47,4 +49,15 @@ mod conformance {
     use super::*;
 
     superstep_core::checkpointer_conformance!(open);
+}
+
+/// The same where whoever asks has a runtime, and so moves the bytes itself.
+mod on_a_runtime {
+    use super::*;
+
+    fn drive(future: superstep_core::port::BoxFuture<'static, ()>) {
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(future);
+    }
+
+    superstep_core::checkpointer_conformance!(open, drive);
 }

@@ -93,7 +93,7 @@ fn join(client: TcpStream, server: TcpStream, rules: &Arc<Rules>) {
 impl Rules {
     /// Whether the line is cut at what is on its way.
     fn see(&self, piece: &[u8]) -> Option<Cut> {
-        if !piece.windows(8).any(|text| text == b".commit(") {
+        if ![&b".commit("[..], b".add("].iter().any(|call| piece.windows(call.len()).any(|text| text == *call)) {
             return None;
         }
         let mut next = self.next.lock().unwrap();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::writer::{Writer, id, known};
 use crate::checkpoint::Entry;
 use crate::datum::Datum;
-use crate::port::{At, Commit, HistoryQuery, SharedCheckpointer, ThreadStatus};
+use crate::port::{At, Commit, HistoryQuery, Retention, SharedCheckpointer, ThreadStatus};
 
 async fn begin(store: &SharedCheckpointer) -> Writer {
     let mut writer = Writer::open(store, "thread").await;
@@ -122,6 +122,19 @@ pub async fn an_old_commit_sent_again_is_not_the_newest(store: SharedCheckpointe
     (writer.head, writer.next) = (Some(id(2)), 3);
     writer.step(json!({ "log": ["c"] })).await;
     writer.stand(ThreadStatus::Idle).await;
+    let before = everything(&writer).await;
+    store.commit(&commit).await.expect("the same commit is taken again");
+    assert_eq!(everything(&writer).await, before);
+}
+
+/// R-FWK-33, R-FWK-43: a commit that is sent again after what it builds on was pruned changes nothing.
+pub async fn a_commit_sent_again_outlives_its_parent(store: SharedCheckpointer) {
+    let mut writer = begin(&store).await;
+    let commit = writer.draft(json!({ "log": ["b"] }));
+    store.commit(&commit).await.expect("a good commit is taken");
+    let retention = Retention { keep_last: 1, ..Retention::default() };
+    let pruned = store.prune(writer.thread(), &retention).await.expect("pruning works");
+    assert!(pruned.checkpoints > 0, "its parent is still there, so nothing is shown");
     let before = everything(&writer).await;
     store.commit(&commit).await.expect("the same commit is taken again");
     assert_eq!(everything(&writer).await, before);
@@ -261,6 +274,12 @@ macro_rules! checkpointer_atomic {
             #[test]
             fn an_equal_commit_changes_nothing() {
                 check($open, $drive, checks::an_equal_commit_changes_nothing);
+            }
+
+            /// R-FWK-33, R-FWK-43: a commit that is sent again after what it builds on was pruned changes nothing.
+            #[test]
+            fn a_commit_sent_again_outlives_its_parent() {
+                check($open, $drive, checks::a_commit_sent_again_outlives_its_parent);
             }
 
             /// R-FWK-33: a commit that is sent again after others does not become the newest.

@@ -1,0 +1,58 @@
+//! The statements that are sent most, written once for a schema.
+
+use super::rows::{COLUMNS, TASKS};
+use super::{add, commit};
+
+pub(super) struct Statements {
+    pub(super) acquire: String,
+    pub(super) add: String,
+    pub(super) commit: String,
+    /// Checkpoints of a line, with what belongs to each.
+    pub(super) find: String,
+    /// Checkpoints by their numbers.
+    pub(super) rows: String,
+    /// What is left of checkpoints that were pruned, by their numbers.
+    pub(super) remnants: String,
+    /// Parts and all that they build on.
+    pub(super) parts: String,
+}
+
+impl Statements {
+    pub(super) fn new(schema: &str) -> Self {
+        let fill = |statement: &str| statement.replace("@schema@", schema);
+        let places = |count: usize| (1..=count).map(|place| format!("${place}")).collect::<Vec<_>>().join(",");
+        Self {
+            acquire: fill("SELECT taken, fence, before, moved_by FROM @schema@.acquire($1,$2,$3,$4,$5,$6)"),
+            add: format!("SELECT {schema}.add({})", places(add::ARGUMENTS)),
+            commit: format!("SELECT code, lines, place FROM {schema}.commit({})", places(commit::ARGUMENTS)),
+            // `$3` one checkpoint, `$4` and `$8` those before one, `$9` others that are most probably needed too.
+            find: fill(&format!(
+                "SELECT l.id, l.names, (SELECT max(p.number) FROM @schema@.part p WHERE p.line = l.id), o.body, \
+                 known.tasks, known.slots, known.bodies, known.sums, {COLUMNS}, c.is_wanted, b.number \
+                 FROM @schema@.thread t JOIN @schema@.line l ON l.thread = t.id AND sha256(l.namespace) = sha256($2) \
+                 LEFT JOIN LATERAL (SELECT coalesce($4::bigint, \
+                 (SELECT c.number FROM @schema@.checkpoint c WHERE c.line = l.id AND c.id = $8::bytea)) AS number) AS b \
+                 ON true \
+                 LEFT JOIN LATERAL ((SELECT c.*, true AS is_wanted FROM @schema@.checkpoint c WHERE c.line = l.id \
+                 AND ($3::bytea IS NULL OR c.id = $3) AND (b.number IS NULL OR c.number < b.number) \
+                 AND ($5::smallint IS NULL OR c.source = $5) AND ($6::bigint IS NULL OR c.step = $6) \
+                 ORDER BY c.number DESC LIMIT $7) UNION ALL \
+                 (SELECT c.*, false FROM @schema@.checkpoint c WHERE c.line = l.id AND c.number = ANY ($9))) AS c ON true \
+                 LEFT JOIN @schema@.origin o ON c.is_wanted AND o.line = c.line AND o.number = c.origin {TASKS} \
+                 WHERE t.name = $1 ORDER BY c.is_wanted DESC, c.number DESC"
+            )),
+            rows: fill(&format!(
+                "SELECT {COLUMNS} FROM @schema@.checkpoint c WHERE c.line = $1 AND c.number = ANY ($2)"
+            )),
+            remnants: fill("SELECT number, vals, sum FROM @schema@.remnant WHERE line = $1 AND number = ANY ($2)"),
+            // Each part comes once, also where a damaged one leads back to itself.
+            parts: fill(
+                "WITH RECURSIVE needed(number) AS (SELECT unnest($2) UNION \
+                 SELECT p.before FROM needed JOIN @schema@.part p ON p.line = $1 AND p.number = needed.number \
+                 WHERE p.before > 0) \
+                 SELECT p.number, p.field, p.before, p.change, p.body, p.sum \
+                 FROM needed JOIN @schema@.part p ON p.line = $1 AND p.number = needed.number",
+            ),
+        }
+    }
+}

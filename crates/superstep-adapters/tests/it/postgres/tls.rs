@@ -1,0 +1,97 @@
+//! Encrypted connections: who is believed, and what is said when somebody is not.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use superstep::Code;
+use superstep_core::port::Checkpointer;
+use superstep_core::testing::block_on;
+
+use super::cluster::Cluster;
+use super::options;
+
+fn openssl(folder: &Path, words: &str) {
+    let made = Command::new("openssl").current_dir(folder).args(words.split_whitespace()).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// An authority, the certificate it gave to a host, and the files of both.
+fn certificates(folder: &Path, authority: &str, host: &str) -> PathBuf {
+    let (ca, key) = (format!("{authority}.crt"), format!("{authority}.key"));
+    let fresh = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2";
+    openssl(folder, &format!("{fresh} -subj /CN={authority} -keyout {key} -out {ca}"));
+    let ask = "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key -out server.csr";
+    openssl(folder, &format!("{ask} -subj /CN={host}"));
+    std::fs::write(folder.join("names"), format!("subjectAltName=DNS:{host}\nbasicConstraints=CA:FALSE\n")).unwrap();
+    let give = "x509 -req -in server.csr -days 2 -CAcreateserial -extfile names -out server.crt";
+    openssl(folder, &format!("{give} -CA {ca} -CAkey {key}"));
+    folder.join(ca)
+}
+
+/// Has a server take encrypted connections with the certificate in its folder.
+fn encrypt(cluster: &Cluster) {
+    let (folder, data) = (cluster.folder(), cluster.folder().join("data"));
+    let script = "cp server.crt server.key data/ && chmod 600 data/server.key && chown --reference=data data/server.*";
+    let copied = Command::new("sh").current_dir(folder).args(["-c", script]).status().unwrap();
+    assert!(copied.success(), "{}", data.display());
+    cluster.query("ALTER SYSTEM SET ssl = on");
+    cluster.query("SELECT pg_reload_conf()");
+    super::until(|| (cluster.query("SHOW ssl") == "on").then_some(()));
+}
+
+fn url(cluster: &Cluster, host: &str, mode: &str, root: Option<&Path>) -> String {
+    let root = root.map_or_else(String::new, |root| format!("&sslrootcert={}", root.display()));
+    cluster.url().replace("127.0.0.1", host).replace("sslmode=disable", &format!("sslmode={mode}{root}"))
+}
+
+/// R-FWK-37: an encrypted connection is made with whoever the address allows, and with nobody else.
+#[test]
+fn a_server_is_believed_as_far_as_was_asked() {
+    let cluster = Cluster::own("secret");
+    let own = certificates(cluster.folder(), "ours", "localhost");
+    encrypt(&cluster);
+    let other = cluster.folder().join("others");
+    std::fs::create_dir(&other).unwrap();
+    let other = certificates(&other, "theirs", "localhost");
+    let (own, other) = (Some(own.as_path()), Some(other.as_path()));
+    for (host, mode, root) in [
+        ("localhost", "verify-full", own),
+        ("127.0.0.1", "verify-ca", own),
+        ("127.0.0.1", "require", None),
+        ("127.0.0.1", "prefer", None),
+    ] {
+        let store = block_on(options().connect(&url(&cluster, host, mode, root))).unwrap();
+        assert_eq!(block_on(store.status(&"t".into())).unwrap(), None, "{mode}");
+        let encrypted = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+                         WHERE application_name = 'superstep'";
+        assert_eq!(cluster.query(encrypted), "t", "{mode}");
+    }
+    for (host, mode, root) in [
+        ("localhost", "verify-full", other),
+        ("localhost", "verify-ca", other),
+        ("localhost", "require", other),
+        ("127.0.0.1", "verify-full", own),
+        ("localhost", "verify-full", None),
+    ] {
+        let error = block_on(options().connect(&url(&cluster, host, mode, root))).unwrap_err();
+        assert_eq!(error.code(), Code::ConfigInvalid, "{error}");
+        let text = error.to_string();
+        assert!(text.contains("is not believed") || text.contains("no authority"), "{text}");
+        assert!(text.contains("`sslrootcert`"), "{text}");
+    }
+}
+
+/// R-FWK-37: a server without encryption is not spoken to when the address asks for it.
+#[test]
+fn a_server_that_does_not_encrypt_is_refused() {
+    let cluster = Cluster::shared();
+    for mode in ["require", "verify-full&sslrootcert=system"] {
+        let told = block_on(options().connect(&url(&cluster, "127.0.0.1", mode, None))).unwrap_err();
+        assert_eq!(told.code(), Code::ConfigInvalid, "{told}");
+        let text = told.to_string();
+        assert!(text.contains("does not encrypt") || text.contains("no authority"), "{text}");
+    }
+    assert!(block_on(options().connect(&url(&cluster, "127.0.0.1", "prefer", None))).is_ok());
+    let error = block_on(options().connect(&url(&cluster, "127.0.0.1", "verify-ca&sslrootcert=/nowhere.crt", None)));
+    assert!(error.unwrap_err().to_string().contains("`/nowhere.crt` cannot be read"));
+}
