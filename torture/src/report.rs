@@ -15,6 +15,8 @@ pub(crate) struct Report {
     counts: Vec<(String, u64)>,
     pub(crate) violations: Vec<Violation>,
     pub(crate) time: Duration,
+    /// Why the proof cannot be performed by this user on this system.
+    pub(crate) left_out: Option<String>,
 }
 
 /// Something that must not be.
@@ -89,6 +91,9 @@ impl Report {
 
     /// For people.
     pub(crate) fn text(&self) -> String {
+        if let Some(why) = &self.left_out {
+            return format!("{:<8} LEFT OUT, NOTHING WAS PROVED: {why}", self.name);
+        }
         let counts: Vec<String> = self.counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
         let mut lines = vec![format!(
             "{:<8} {}; {} violations; {:.1} s",
@@ -140,6 +145,13 @@ mod tests {
         let mut other = Report::new("kill");
         other.take(&report.whole()).unwrap();
         assert_eq!(other.text(), text);
+    }
+
+    #[test]
+    fn a_proof_that_is_left_out_says_so_and_why() {
+        let report = Report { left_out: Some("it needs root".to_owned()), ..Report::new("full") };
+        let text = report.text();
+        assert!(text.contains("LEFT OUT") && text.contains("it needs root") && !text.contains("violations"), "{text}");
     }
 
     #[test]

@@ -62,6 +62,18 @@ pub(crate) fn install(package: &str) {
     }
 }
 
+/// What the system says to somebody who is not root and wants to mount something where nobody else sees it.
+pub(crate) fn refuses_namespaces() -> Option<String> {
+    if is_root() {
+        return None;
+    }
+    match Command::new("unshare").args(["-rm", "--", "true"]).output() {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
 /// Whether this process may do everything.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()

@@ -31,40 +31,9 @@ pub(crate) use save::{Job, LineJob, Place, Refusal, Tables, WithMade, made, save
 
 use std::sync::Arc;
 
-use superstep_core::error::{Code, Error, Result};
-use superstep_core::id::{CheckpointId, RunId, ThreadId};
-use superstep_core::port::Lease;
-
-/// The error of a checkpoint that is not there.
-pub(crate) fn missing(id: CheckpointId) -> Error {
-    Error::new(Code::NotFound, format!("no checkpoint {id}"))
-        .help("it may have been pruned, or belong to another thread or graph")
-}
-
-/// The error of a lease that is not the newest of its thread.
-pub(crate) fn fenced(lease: &Lease) -> Error {
-    let message = format!(
-        "fenced: lease {} of thread `{}` was given back or taken over by another run",
-        lease.fence, lease.thread
-    );
-    Error::new(Code::ThreadBusy, message)
-        .help("nothing was saved by this run since; go on from what the thread holds now")
-        .retryable(false)
-        .on_thread(Some(&lease.thread))
-}
-
-/// The error of a thread that another run moves.
-pub(crate) fn busy(thread: &ThreadId, run: RunId) -> Error {
-    let error = Error::new(Code::ThreadBusy, format!("run {run} moves thread `{thread}`"));
-    error.help("wait until it ends, or cancel it").on_thread(Some(thread))
-}
-
-/// The error of an id that no store takes.
-pub(crate) fn invalid(thread: &ThreadId) -> Error {
-    let message = format!("`{thread}` is not the id of a thread");
-    Error::new(Code::InputInvalid, message)
-        .help(format!("an id has 1 to {} of `A-Z a-z 0-9 _ . : -`", ThreadId::LONGEST))
-}
+use superstep_core::error::Result;
+use superstep_core::id::CheckpointId;
+pub(crate) use superstep_core::port::refusal::{busy, exists, fenced, invalid, missing, nothing_to_copy};
 
 /// The names of the fields of a line, out of its row.
 pub(crate) fn read_names(names: &[u8]) -> Result<Vec<Arc<str>>> {

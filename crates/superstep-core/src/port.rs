@@ -7,6 +7,7 @@ mod checkpointer;
 mod clock;
 mod forward;
 mod key_value;
+pub mod refusal;
 
 pub use checkpointer::{
     At, Checkpointer, Commit, FieldLog, HistoryQuery, KnownCheckpointer, Lease, Loaded, PruneReport, Retention,

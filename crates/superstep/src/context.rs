@@ -19,7 +19,7 @@ use superstep_core::machine::{Answers, Task, World};
 use superstep_core::port::{Clock, Commit, Lease, SharedCheckpointer};
 
 use crate::control::Control;
-use crate::durability::Backlog;
+use crate::durability::{Backlog, Stage};
 use crate::output::NodeError;
 use crate::program::{NodeEntry, Program};
 use crate::run::UnderWay;
@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) lease: Option<Lease>,
     /// What waits to be saved, where saving is done in the background.
     pub(crate) backlog: Option<Backlog>,
+    /// Where graphs inside wait to be saved, where that is done at the end of the run.
+    pub(crate) stage: Option<Stage>,
     /// What tasks of this graph recorded, where it is saved at the end of the run.
     pub(crate) records: Option<Mutex<Vec<Pending>>>,
     pub(crate) store: Option<SharedStore>,

@@ -15,10 +15,11 @@ use crate::context::{Shared, lock};
 use crate::launch::Place;
 
 mod backlog;
+mod copies;
 mod stage;
 
 pub(crate) use backlog::Backlog;
-use stage::Stage;
+pub(crate) use stage::Stage;
 
 /// When what a run does is saved, and so what a crash may lose.
 ///
@@ -59,6 +60,7 @@ pub(crate) const BACKLOG: usize = 16;
 pub(crate) struct Saving {
     pub(crate) saver: Option<SharedCheckpointer>,
     pub(crate) backlog: Option<Backlog>,
+    pub(crate) stage: Option<Stage>,
     pub(crate) records: Option<Mutex<Vec<Pending>>>,
 }
 
@@ -68,10 +70,12 @@ impl Saving {
             Durability::Sync => Self { saver: Some(store), ..Self::default() },
             Durability::Async => {
                 let backlog = Backlog::new(store, Arc::downgrade(place), most);
-                Self { saver: Some(backlog.clone().into()), backlog: Some(backlog), records: None }
+                Self { saver: Some(backlog.clone().into()), backlog: Some(backlog), ..Self::default() }
             }
             Durability::Exit => {
-                Self { saver: Some(Stage::new(store).into()), backlog: None, records: Some(Mutex::default()) }
+                let stage = Stage::new(store);
+                let (saver, records) = (stage.clone().into(), Mutex::default());
+                Self { saver: Some(saver), backlog: None, stage: Some(stage), records: Some(records) }
             }
         }
     }

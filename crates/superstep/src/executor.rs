@@ -117,6 +117,15 @@ impl Tasks {
         }
     }
 
+    /// Stops all that runs, and returns when every task has let go of what it held.
+    pub(crate) async fn let_go(&mut self) {
+        self.waiting.clear();
+        self.indices.clear();
+        if let Some(set) = &mut self.set {
+            set.shutdown().await;
+        }
+    }
+
     /// How a task ended; `None` when it was called off.
     fn report(&mut self, joined: Result<(Id, TaskEnd), JoinError>) -> Option<(usize, TaskEnd)> {
         let (id, end) = joined.unwrap_or_else(|error| match (error.id(), error.try_into_panic()) {

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use superstep_core::checkpoint::{Entry, Namespace};
+use superstep_core::checkpoint::Namespace;
 use superstep_core::command::Output;
 use superstep_core::error::{Code, Error, Problem, Result};
-use superstep_core::id::{CheckpointId, InterruptId, RunId, ThreadId};
-use superstep_core::machine::{self, Config, Machine, Resume, Warm, World};
-use superstep_core::port::{At, Clock, Commit, HistoryQuery, Lease, Loaded, SharedCheckpointer, ThreadStatus};
+use superstep_core::id::{CheckpointId, RunId, ThreadId};
+use superstep_core::machine::{Config, Machine, Warm, World};
+use superstep_core::port::{At, Clock, Commit, Lease, Loaded, SharedCheckpointer, ThreadStatus};
 use superstep_core::suggest::did_you_mean;
 
 use crate::call::{Call, Input};
@@ -27,6 +27,10 @@ use crate::output::NodeError;
 use crate::program::Program;
 use crate::run::{drive_limited, unless_cancelled, within};
 use crate::subgraph::{Caller, Inside};
+
+mod answered;
+
+use answered::{answered_ids, told_why};
 
 /// Time and ids of a process, unless a run brings its own.
 pub(crate) fn real_world() -> &'static (Arc<dyn Clock>, Arc<dyn World>) {
@@ -137,13 +141,14 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
     if let Some(place) = &place {
         place.turn.started_at(loaded.as_ref().map(|loaded| loaded.checkpoint.id));
     }
-    let Saving { saver, backlog, records } = saving(&call, place.as_ref());
+    let Saving { saver, backlog, stage, records } = saving(&call, place.as_ref());
     let shared = Arc::new(Shared {
         program: call.program.clone(),
         context,
         saver,
         lease: place.as_ref().map(|place| place.held.lease.clone()),
         backlog,
+        stage,
         records,
         store: call.store.clone(),
         clock,
@@ -385,30 +390,6 @@ fn begin(machine: &mut Machine, input: Input, command: Option<Box<Output>>, fork
         (_, Some(_)) => Err(Error::new(Code::InputInvalid, "a command goes with an answer or with going on")
             .help("at the newest checkpoint of a thread that has begun")),
     }
-}
-
-/// The questions a call answers; none when it answers the one that is open.
-fn answered_ids(input: &Input) -> Option<Vec<InterruptId>> {
-    match input {
-        Input::Resume(Resume::One(_)) => Some(Vec::new()),
-        Input::Resume(Resume::ById(answers)) => Some(answers.keys().copied().collect()),
-        _ => None,
-    }
-}
-
-/// Says when a question was answered that the thread has long left behind.
-async fn told_why(shared: &Shared, machine: &Machine, answers: Option<Vec<InterruptId>>, error: Error) -> Error {
-    let (Some(ids), Some(saver), Some(thread)) = (answers, &shared.saver, &shared.thread) else { return error };
-    if error.code() != Code::InvalidResume || (ids.is_empty() && machine.is_asking()) {
-        return error;
-    }
-    let Ok(history) = saver.history(thread, &Namespace::root(), &HistoryQuery::default()).await else { return error };
-    let entries = history.iter().flat_map(|loaded| &loaded.pending);
-    let given = entries.filter_map(|pending| match &pending.entry {
-        Entry::Answer(answer) if ids.is_empty() || ids.contains(&answer.id) => Some((answer.time, answer.id)),
-        _ => None,
-    });
-    given.max().map_or(error, |(time, id)| machine::already_answered(id, time))
 }
 
 /// Notes on the thread that a run was stopped from outside; a failing store is not asked twice.

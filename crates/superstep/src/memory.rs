@@ -11,10 +11,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use superstep_core::checkpoint::Namespace;
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::Result;
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{
     At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus, ThreadsQuery,
+    refusal,
 };
 
 mod known;
@@ -76,7 +77,7 @@ impl Memory {
 impl Checkpointer for Memory {
     async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
         if !thread.is_valid() {
-            return Err(thread::invalid(thread));
+            return Err(refusal::invalid(thread));
         }
         let mut shard = self.shard(thread);
         // Not `entry`: that would keep an entry of a thread that nobody gets to move.
@@ -101,7 +102,7 @@ impl Checkpointer for Memory {
     async fn commit(&self, commit: &Commit) -> Result<()> {
         match self.find(&commit.lease.thread) {
             Some(found) => lock(&found).commit(commit),
-            None => Err(thread::fenced(&commit.lease)),
+            None => Err(refusal::fenced(&commit.lease)),
         }
     }
 
@@ -150,14 +151,13 @@ impl Checkpointer for Memory {
 
     async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
         if !to.is_valid() {
-            return Err(thread::invalid(to));
+            return Err(refusal::invalid(to));
         }
-        let missing = || Error::new(Code::NotFound, format!("no thread `{from}` to copy")).on_thread(Some(from));
-        let copy = self.ask(from, |thread| thread.copy_for(to)).flatten().ok_or_else(missing)?;
+        let copy = self.ask(from, |thread| thread.copy_for(to)).flatten();
+        let copy = copy.ok_or_else(|| refusal::nothing_to_copy(from))?;
         let mut shard = self.shard(to);
         if shard.contains_key(to) {
-            let error = Error::new(Code::InputInvalid, format!("thread `{to}` exists already"));
-            return Err(error.help("name a thread that does not exist, or delete it first").on_thread(Some(to)));
+            return Err(refusal::exists(to));
         }
         shard.insert(to.clone(), Arc::new(Mutex::new(copy)));
         Ok(())

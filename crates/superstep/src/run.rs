@@ -223,6 +223,10 @@ async fn wind_up(machine: &mut Machine, shared: &Shared, tasks: &mut Tasks) -> O
     while let Some((index, end)) = tasks.ended().filter(|_| !is_planted(Bug::CancelDropsSibling)) {
         machine.finished(index, end).ok()?;
     }
+    if shared.stage.is_some() {
+        // Graphs inside hand over what they have done when their tasks are dropped, and it is saved with what follows.
+        tasks.let_go().await;
+    }
     machine.cancel();
     loop {
         match machine.step() {

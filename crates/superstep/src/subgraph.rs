@@ -24,12 +24,15 @@ use superstep_core::update::{How, Update, Write};
 use crate::compiled::Compiled;
 use crate::conclude::{RawOutcome, conclude};
 use crate::context::{Ask, Cx, Kind, Place, Shared};
-use crate::executor::Tasks;
 use crate::handler::{Action, IntoNode};
 use crate::node::Policies;
 use crate::output::{NodeError, Stopped};
 use crate::program::{Persistence, Program};
-use crate::run::{drive, publish};
+use crate::run::publish;
+
+mod unfinished;
+
+use unfinished::drive_inside;
 
 /// Marks compiled graphs as nodes.
 pub struct Inner;
@@ -134,8 +137,7 @@ impl Inside {
             Some(state) => sums(program, cx, &**state)?,
             None => sums(program, cx, &*machine.state().state)?,
         };
-        let mut tasks = Tasks::new(shared.limits.concurrency);
-        let outcome = drive(&mut machine, &shared, &mut tasks).await?;
+        let outcome = drive_inside(&mut machine, &shared).await?;
         publish(&mut machine, &shared).await;
         shared.note(&outcome.warnings);
         match outcome.end {
@@ -293,6 +295,7 @@ fn inner_shared(program: &Arc<Program>, caller: &Caller, context: Option<Context
         saver: outer.saver.clone().filter(|_| saves),
         lease: outer.lease.clone().filter(|_| saves),
         backlog: outer.backlog.clone(),
+        stage: outer.stage.clone().filter(|_| saves),
         records: outer.records.as_ref().filter(|_| saves).map(|_| Default::default()),
         store: outer.store.clone().or_else(|| program.settings.store.clone()),
         clock: outer.clock.clone(),

@@ -1,12 +1,13 @@
 //! What is done to whole threads: copying, listing, counting. Deleting asks who moves the thread and is in `lease`.
 
-use superstep_core::error::{Code, Error};
+use superstep_core::error::Error;
 use superstep_core::id::ThreadId;
 use superstep_core::port::{Stats, ThreadsQuery};
 use tokio_postgres::types::Type;
 
 use super::room::Room;
 use super::trouble::{Answer, Trouble};
+use crate::log;
 
 /// Copies everything of a thread to one that does not exist yet.
 pub(super) async fn copy_thread(room: &Room, from: &ThreadId, to: &ThreadId) -> Answer<()> {
@@ -19,10 +20,8 @@ pub(super) async fn copy_thread(room: &Room, from: &ThreadId, to: &ThreadId) -> 
     });
     let error = match row.await?.try_get::<_, i32>(0)? {
         0 => return Ok(()),
-        1 => Error::new(Code::NotFound, format!("no thread `{from}` to copy")).on_thread(Some(from)),
-        _ => Error::new(Code::InputInvalid, format!("thread `{to}` exists already"))
-            .help("name a thread that does not exist, or delete it first")
-            .on_thread(Some(to)),
+        1 => log::nothing_to_copy(from),
+        _ => log::exists(to),
     };
     Err(Trouble::Refused(error))
 }

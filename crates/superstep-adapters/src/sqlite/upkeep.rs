@@ -2,7 +2,6 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use superstep_core::checkpoint::Namespace;
-use superstep_core::error::{Code, Error};
 use superstep_core::id::ThreadId;
 use superstep_core::port::{Stats, ThreadStatus, ThreadsQuery};
 
@@ -10,7 +9,7 @@ use super::holder::Watch;
 use super::lease;
 use super::open::{key, keys, sum_in};
 use super::trouble::{Answer, Trouble};
-use crate::log::line_sum;
+use crate::log::{self, line_sum};
 
 /// The tables whose rows belong to a line, with the columns beside the key and the checksum.
 const TABLES: [(&str, &str); 4] = [
@@ -48,15 +47,12 @@ pub(super) fn copy_thread(connection: &Connection, from: &ThreadId, to: &ThreadI
         found.optional()
     };
     let Some((source, Some(status))) = find(from)? else {
-        let error = Error::new(Code::NotFound, format!("no thread `{from}` to copy"));
-        return Err(Trouble::Refused(error.on_thread(Some(from))));
+        return Err(Trouble::Refused(log::nothing_to_copy(from)));
     };
     // One that was taken and given up before anything was saved is none.
     connection.execute("DELETE FROM thread WHERE name = ?1 AND status IS NULL AND holder IS NULL", [to.as_str()])?;
     if find(to)?.is_some() {
-        let error = Error::new(Code::InputInvalid, format!("thread `{to}` exists already"));
-        let error = error.help("name a thread that does not exist, or delete it first");
-        return Err(Trouble::Refused(error.on_thread(Some(to))));
+        return Err(Trouble::Refused(log::exists(to)));
     }
     // Nobody moves the copy.
     let status = if status == ThreadStatus::Busy.number() { ThreadStatus::Idle.number() } else { status };

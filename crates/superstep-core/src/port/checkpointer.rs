@@ -112,8 +112,9 @@ pub struct Commit {
     pub checkpoint: Option<Arc<Checkpoint>>,
     /// What changed since its parent, in the order of fields.
     pub changes: SmallVec<[FieldChange; 2]>,
-    /// The state after the changes, for full copies. Not to be kept: the next superstep changes it in place. Missing
-    /// when the commit had to wait; the first change of a field is then always a `Set`.
+    /// The state after the changes, for full copies. Not to be kept: the next superstep changes it in place. A commit
+    /// that had to wait has none, or one that gives only the fields a store has asked for before; the first change of a
+    /// field is then always a `Set`.
     pub state: Option<StateRef>,
     /// What is known of tasks, each of the checkpoint it names.
     pub pending: Vec<Pending>,

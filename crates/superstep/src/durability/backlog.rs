@@ -12,6 +12,7 @@ use superstep_core::forward_checkpointer;
 use superstep_core::port::{Checkpointer, Commit, SharedCheckpointer};
 use tokio::sync::Notify;
 
+use super::copies::Wanted;
 use super::without_state;
 use crate::context::lock;
 use crate::executor::in_background;
@@ -25,6 +26,7 @@ struct Inner {
     store: SharedCheckpointer,
     place: Weak<Place>,
     most: usize,
+    wanted: Wanted,
     queue: Mutex<Queue>,
     /// Something was saved, or will never be.
     moved: Notify,
@@ -41,8 +43,8 @@ struct Queue {
 
 impl Backlog {
     pub(super) fn new(store: SharedCheckpointer, place: Weak<Place>, most: usize) -> Self {
-        let (queue, moved) = (Mutex::default(), Notify::new());
-        Self(Arc::new(Inner { store, place, most: most.max(1), queue, moved }))
+        let (wanted, queue, moved) = (Wanted::default(), Mutex::default(), Notify::new());
+        Self(Arc::new(Inner { store, place, most: most.max(1), wanted, queue, moved }))
     }
 
     /// Returns when everything that was handed over is saved.
@@ -87,7 +89,7 @@ impl Backlog {
             if queue.unsaved >= self.0.most {
                 return Ok(false);
             }
-            queue.waiting.push_back(without_state(commit));
+            queue.waiting.push_back(Commit { state: self.0.wanted.copies(commit), ..without_state(commit) });
             queue.unsaved += 1;
             if std::mem::replace(&mut queue.is_writing, true) {
                 return Ok(true);

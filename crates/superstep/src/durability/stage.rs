@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use superstep_core::change::Change;
-use superstep_core::checkpoint::{FieldChange, Namespace, Pending};
+use superstep_core::checkpoint::{Checkpoint, FieldChange, Namespace, Pending, Source};
 use superstep_core::error::Result;
 use superstep_core::forward_checkpointer;
 use superstep_core::id::{CheckpointId, ThreadId};
@@ -15,15 +15,29 @@ use superstep_core::port::{At, Checkpointer, Commit, FieldLog, HistoryQuery, Loa
 use super::without_state;
 use crate::context::lock;
 
-/// A store in front of which the commits of graphs inside wait.
-pub(super) struct Stage {
+/// A store in front of which the commits of graphs inside wait. Clones are one and the same.
+#[derive(Clone)]
+pub(crate) struct Stage {
     store: SharedCheckpointer,
-    waiting: Mutex<Vec<Commit>>,
+    waiting: Arc<Mutex<Vec<Commit>>>,
 }
 
 impl Stage {
     pub(super) fn new(store: SharedCheckpointer) -> Self {
-        Self { store, waiting: Mutex::default() }
+        Self { store, waiting: Arc::default() }
+    }
+
+    /// Lets a commit wait. The last of each graph keeps its state, for full copies: the graph is over or has to ask, so
+    /// nobody is made to copy it. After its input it goes on, so that one does not.
+    pub(crate) fn put(&self, commit: &Commit) {
+        let goes_on = |checkpoint: &Arc<Checkpoint>| checkpoint.source == Source::Input;
+        let state = commit.state.clone().filter(|_| !commit.checkpoint.as_ref().is_some_and(goes_on));
+        let mut waiting = lock(&self.waiting);
+        let mut same = waiting.iter_mut().rev().filter(|other| other.namespace == commit.namespace);
+        if let Some(earlier) = same.find(|other| other.state.is_some()).filter(|_| state.is_some()) {
+            earlier.state = None;
+        }
+        waiting.push(Commit { state, ..without_state(commit) });
     }
 
     /// The commits that wait and lead to a checkpoint, oldest first.
@@ -82,7 +96,7 @@ impl Checkpointer for Stage {
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         if !commit.namespace.is_root() {
-            lock(&self.waiting).push(without_state(commit));
+            self.put(commit);
             return Ok(());
         }
         let inside = std::mem::take(&mut *lock(&self.waiting));

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use superstep_core::change::Change;
 use superstep_core::checkpoint::{Checkpoint, FieldChange, Pending};
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Error, Result};
 use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::port::refusal::missing;
 use superstep_core::port::{At, Commit, HistoryQuery, Loaded, PruneReport, Retention, StateRef};
 
 use super::known::Known;
@@ -334,9 +335,4 @@ fn is_made_by(version: &Version, change: &FieldChange, state: Option<&StateRef>)
     }
     let whole = state.and_then(|state| state.full(&change.field));
     version.change == Change::Set && whole.is_none_or(|whole| whole == version.part)
-}
-
-fn missing(id: CheckpointId) -> Error {
-    Error::new(Code::NotFound, format!("no checkpoint {id}"))
-        .help("it may have been pruned, or belong to another thread or graph")
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use superstep_core::checkpoint::Namespace;
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Error, Result};
 use superstep_core::id::{RunId, ThreadId};
-use superstep_core::port::{Commit, Lease, PruneReport, Retention, Stats, ThreadStatus};
+use superstep_core::port::{Commit, Lease, PruneReport, Retention, Stats, ThreadStatus, refusal};
 
 use super::line::Line;
 
@@ -40,9 +40,7 @@ impl Thread {
     }
 
     pub(super) fn check_free(&self, thread: &ThreadId) -> Result<()> {
-        let Some(holder) = self.holder else { return Ok(()) };
-        let error = Error::new(Code::ThreadBusy, format!("run {holder} moves thread `{thread}`"));
-        Err(error.help("wait until it ends, or cancel it").on_thread(Some(thread)))
+        self.holder.map_or(Ok(()), |holder| Err(refusal::busy(thread, holder)))
     }
 
     /// How the thread stands. Whoever died while moving it moves it no longer.
@@ -64,7 +62,7 @@ impl Thread {
     /// Saves all of a transaction, or nothing.
     pub(super) fn commit(&mut self, commit: &Commit) -> Result<()> {
         if self.holder.is_none() || self.fence != commit.lease.fence {
-            return Err(fenced(&commit.lease));
+            return Err(refusal::fenced(&commit.lease));
         }
         let thread = &commit.lease.thread;
         let saved = if commit.inside.is_empty() { self.save(commit) } else { self.save_all(commit) };
@@ -138,18 +136,4 @@ fn check_place(commit: &Commit) -> Result<()> {
     }
     let (thread, namespace) = (&checkpoint.thread, checkpoint.namespace.as_str());
     Err(Error::internal(format!("checkpoint {} belongs to thread `{thread}`, graph `{namespace}`", checkpoint.id)))
-}
-
-pub(super) fn fenced(lease: &Lease) -> Error {
-    let message = format!(
-        "fenced: lease {} of thread `{}` was given back or taken over by another run",
-        lease.fence, lease.thread
-    );
-    Error::new(Code::ThreadBusy, message).retryable(false).on_thread(Some(&lease.thread))
-}
-
-pub(super) fn invalid(thread: &ThreadId) -> Error {
-    let message = format!("`{thread}` is not the id of a thread");
-    Error::new(Code::InputInvalid, message)
-        .help(format!("an id has 1 to {} of `A-Z a-z 0-9 _ . : -`", ThreadId::LONGEST))
 }

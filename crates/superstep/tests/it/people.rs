@@ -1,8 +1,14 @@
 //! Questions to a person: asked inside a node, answered once, by value or by id.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
+use superstep::core::checkpoint::Namespace;
+use superstep::core::forward_checkpointer;
+use superstep::core::id::ThreadId;
 use superstep::core::machine::Answers;
-use superstep::core::port::ThreadStatus;
+use superstep::core::port::{Checkpointer, HistoryQuery, Loaded, SharedCheckpointer, ThreadStatus};
 use superstep::prelude::*;
 use superstep::{Code, Compiled, Record, Status};
 
@@ -18,6 +24,10 @@ struct Mail {
 
 /// write → approve, where `approve` asks for a boolean.
 fn mail(calls: &Calls) -> Compiled<Mail> {
+    mail_in(Memory::new(), calls)
+}
+
+fn mail_in(store: impl Into<SharedCheckpointer>, calls: &Calls) -> Compiled<Mail> {
     let mut graph = Graph::<Mail>::new("mail");
     let noted = calls.clone();
     let write = graph.node("write", move || {
@@ -33,7 +43,7 @@ fn mail(calls: &Calls) -> Compiled<Mail> {
             Ok::<_, NodeError>(Mail::update().sent(yes == json!(true)))
         }
     });
-    graph.sequence([START, write.into(), approve.into(), END]).checkpointer(Memory::new());
+    graph.sequence([START, write.into(), approve.into(), END]).checkpointer(store);
     graph.compile().unwrap()
 }
 
@@ -341,6 +351,52 @@ async fn a_second_answer_is_refused_after_the_thread_has_moved_on() {
     graph.run(Mail::input().text("again")).thread("t").await.unwrap();
     assert!(refused(by_id().await).message().contains("already answered at 20"));
     assert!(calls.take() == ["write", "approve"]);
+}
+
+/// A store that counts the checkpoints it is made to list.
+#[derive(Clone, Default)]
+struct Listed(Memory, Arc<AtomicUsize>);
+
+impl Checkpointer for Listed {
+    forward_checkpointer!(this => this.0; acquire, release, commit, load, threads, status, namespaces);
+    forward_checkpointer!(this => this.0; delete_thread, copy_thread, prune, stats);
+
+    async fn history(
+        &self,
+        thread: &ThreadId,
+        namespace: &Namespace,
+        query: &HistoryQuery,
+    ) -> superstep::Result<Vec<Loaded>> {
+        let listed = self.0.history(thread, namespace, query).await?;
+        self.1.fetch_add(listed.len(), Ordering::Relaxed);
+        Ok(listed)
+    }
+}
+
+/// R-FWK-29: what it costs to refuse an answer does not grow with the thread: an early answer is found at once, an old
+/// one a few pages back, and behind that nobody looks.
+#[tokio::test]
+async fn a_refused_answer_does_not_cost_the_length_of_the_thread() {
+    let store = Listed::default();
+    let graph = mail_in(store.clone(), &Calls::default());
+    let question = only_question(&graph.run(Mail::input().text("")).thread("t").await.unwrap());
+    graph.resume("t", true).await.unwrap();
+    let answers = [question.id, "00000000-0000-0000-0000-000000000001".parse().unwrap()];
+    // How many checkpoints follow the answer; how many are listed for it, and for a question nobody asked.
+    for (more, is_found, at_most) in [(0, true, [16, 16]), (100, true, [128, 128]), (900, false, [256, 256])] {
+        for _ in 0..more {
+            graph.threads().update("t", Mail::update().log("x")).await.unwrap();
+        }
+        for (id, at_most) in answers.into_iter().zip(at_most) {
+            store.1.store(0, Ordering::Relaxed);
+            let error = refused(graph.resume_with("t", Answers::from([(id, json!(false))])).await);
+            let listed = store.1.load(Ordering::Relaxed);
+            assert!(error.code() == Code::InvalidResume && listed <= at_most, "{listed} after {more}: {error}");
+            let is_told = error.message().contains("already answered at 20");
+            assert_eq!(is_told, is_found && id == question.id, "after {more}: {error}");
+        }
+    }
+    assert_eq!(graph.threads().state("t").await.unwrap().state.log.len(), 1_001);
 }
 
 /// R-FWK-29, R-FWK-31: naming the checkpoint at which it was asked forks, and answers anew.

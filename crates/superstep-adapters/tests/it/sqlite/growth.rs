@@ -1,6 +1,13 @@
 //! What a history takes on the disk: about what changed, however long it is.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use superstep::core::checkpoint::Namespace;
+use superstep::core::port::{At, Checkpointer};
 use superstep::core::testing::block_on;
+use superstep::prelude::*;
+use superstep::{Durability, Persistence};
 use superstep_adapters::sqlite::Sqlite;
 
 use super::folder;
@@ -56,4 +63,86 @@ fn a_fork_costs_what_it_adds() {
     drop((history, threads, graph));
     let added = size(&path) - before;
     assert!(added < 10 * 3 * 2_000 * 3, "{added} bytes for 10 forks of 3 pages of 2,000");
+}
+
+#[derive(State, Clone, Serialize, Deserialize)]
+struct Board {
+    #[reduce(merge)]
+    marks: BTreeMap<String, u64>,
+    #[reduce(append)]
+    moves: Vec<u64>,
+    turn: u64,
+    wanted: u64,
+}
+
+/// A graph that sets one of ten marks in each superstep, and notes it, until there were enough.
+fn board(name: &str) -> Graph<Board> {
+    let mut graph = Graph::<Board>::new(name);
+    let step = graph.node("step", |board: View<Board>| {
+        let mark = BTreeMap::from([(format!("mark {}", board.turn % 10), board.turn)]);
+        Board::update().marks(mark).moves(board.turn).turn(board.turn + 1)
+    });
+    graph.edge(START, step).recursion_limit(100_000);
+    let again = move |board: &Board| if board.turn < board.wanted { Go::to(step) } else { Go::end() };
+    graph.route(step, again, [step.into(), END]);
+    graph
+}
+
+/// How many changes have to be read for the newest value of each field, the most first.
+fn parts(path: &Path, is_wanted: impl Fn(&Namespace) -> bool) -> Vec<(usize, String)> {
+    let (store, thread) = (Sqlite::open(path).unwrap(), "t".into());
+    let namespace = block_on(store.namespaces(&thread)).unwrap().into_iter().find(is_wanted).unwrap();
+    let loaded = block_on(store.load(&thread, &namespace, At::Latest)).unwrap().unwrap();
+    let mut parts: Vec<_> = loaded.fields.iter().map(|(name, log)| (log.len(), name.to_string())).collect();
+    parts.sort_by(|one, other| other.cmp(one));
+    parts
+}
+
+/// R-FWK-42, R-FWK-44: saving behind the run, too, cuts the changes of a field short with a whole value: reading the
+/// newest checkpoint does not cost the length of the thread, and the file grows with what changed.
+#[test]
+fn saving_behind_the_run_keeps_reading_short() {
+    let folder = folder();
+    let taken = [1_000, 2_000].map(|steps| {
+        let path = folder.join(format!("{steps}.db"));
+        let graph = board("board").checkpointer(Sqlite::open(&path).unwrap()).compile().unwrap();
+        let run = graph.run(Board::input().wanted(steps)).thread("t").durability(Durability::Async);
+        let done = run.wait().unwrap().state.clone();
+        drop(graph);
+        let again = board("board").checkpointer(Sqlite::open(&path).unwrap()).compile().unwrap();
+        let read = block_on(again.threads().state("t")).unwrap().state;
+        assert_eq!((&read.marks, &read.moves), (&done.marks, &done.moves));
+        assert_eq!((read.turn, read.marks.len(), read.moves.len()), (steps, 10, steps as usize));
+        drop(again);
+        let (most, size) = (parts(&path, Namespace::is_root), size(&path));
+        // Twice the marks are about 400 bytes, and a change of them is about 80 with its row.
+        let marks = most.iter().find(|(_, name)| name == "marks").unwrap().0;
+        assert!(marks < 60, "{steps}: {most:?}");
+        assert!(most[0].0 < 600, "{steps}: {most:?}");
+        size
+    });
+    assert!(taken[1] as f64 <= 2.2 * taken[0] as f64, "{taken:?} bytes");
+}
+
+/// R-FWK-42, R-FWK-44: the same holds for a graph inside that grows with its thread, in runs that save at their end.
+#[test]
+fn saving_at_the_end_keeps_reading_graphs_inside_short() {
+    let path = folder().join("inside.db");
+    let inner = board("inner").persistence(Persistence::PerThread).compile().unwrap();
+    let mut graph = Graph::<Lap>::new("outer");
+    let node = graph.node("inner", inner);
+    graph.edge(START, node).edge(node, END).checkpointer(Sqlite::open(&path).unwrap());
+    let graph = graph.compile().unwrap();
+    for lap in 1..=300 {
+        let run = graph.run(Lap::input().wanted(lap)).thread("t").durability(Durability::Exit);
+        assert_eq!(run.wait().unwrap().state.wanted, lap);
+    }
+    drop(graph);
+    let most = parts(&path, |namespace| !namespace.is_root());
+    assert!(most.iter().all(|(parts, _)| *parts < 120), "{most:?}");
+}
+
+#[derive(State, Clone, Serialize, Deserialize)]
+struct Lap {
+    wanted: u64,
 }

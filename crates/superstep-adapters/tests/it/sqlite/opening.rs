@@ -4,7 +4,7 @@ use superstep::core::error::Code;
 use superstep_adapters::sqlite::Sqlite;
 
 use super::folder;
-use super::writing::{diary, pages, write};
+use super::writing::{Diary, diary, pages, write};
 
 /// R-FWK-47: a file of a newer version is refused in one sentence, and not touched.
 #[test]
@@ -35,17 +35,40 @@ fn a_file_of_another_program_is_refused() {
     assert_eq!(tables, 1);
 }
 
-/// S5, S6: what is no database, and a folder that is not there, are said to be that.
+/// S5, S6: what is no database, a folder that is not there and one that takes no files are said to be that.
 #[test]
 fn what_cannot_be_opened_says_why() {
     let folder = folder();
     let (text, nowhere) = (folder.join("notes.txt"), folder.join("no such folder").join("a.db"));
+    let forbidden = std::path::PathBuf::from("/proc/a.db");
     std::fs::write(&text, "these are notes and not a database, however long they may become ".repeat(100)).unwrap();
-    for (path, code) in [(text, Code::CheckpointCorrupt), (nowhere, Code::StoreUnavailable)] {
+    let outage = Code::StoreUnavailable;
+    for (path, code) in [(text, Code::CheckpointCorrupt), (nowhere, outage), (forbidden, outage)] {
         let error = Sqlite::open(&path).unwrap_err();
         assert_eq!(error.code(), code, "{error}");
         assert!(error.message().contains(&path.display().to_string()) && error.advice().is_some(), "{error}");
     }
+}
+
+/// S6: a file that may only be read is read; whoever wants to write is refused with the cause, and it is not touched.
+#[test]
+fn what_may_only_be_read_is_read_and_not_written() {
+    let path = folder().join("read.db");
+    write(&diary(Sqlite::open(&path).unwrap(), 5), "t", 3);
+    // The number of the format for writers: one that SQLite does not know makes the file one to read, whoever opens it.
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[18] = 3;
+    std::fs::write(&path, &bytes).unwrap();
+    let graph = diary(Sqlite::open(&path).unwrap(), 5);
+    assert_eq!(pages(&graph, "t").unwrap().len(), 3);
+    let error = graph.run(Diary::input().wanted(9_usize)).thread("t").wait().err().unwrap();
+    assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, false), "{error}");
+    assert!(error.message().contains("read.db` cannot be written") && error.advice().is_some(), "{error}");
+    drop(graph);
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    bytes[18] = 2;
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(write(&diary(Sqlite::open(&path).unwrap(), 5), "t", 4).pages.len(), 4);
 }
 
 /// R-FWK-36: a file keeps what was saved; memory forgets it with the store.

@@ -58,12 +58,13 @@ pub async fn giving_back_an_old_lease_frees_nothing(store: SharedCheckpointer) {
     assert_eq!(refused.expect_err("run 2 has it").code(), Code::ThreadBusy);
 }
 
-/// R-FWK-33: a checkpoint of an old lease is refused.
+/// R-FWK-33: a checkpoint of an old lease is refused, for good and with advice.
 pub async fn a_checkpoint_of_an_old_lease_is_refused(store: SharedCheckpointer) {
     let mut writer = outdated(&store).await;
     let commit = writer.draft(json!({ "count": 1 }));
     let error = store.commit(&commit).await.expect_err("the lease is old");
-    assert_eq!(error.code(), Code::ThreadBusy);
+    assert_eq!((error.code(), error.is_retryable()), (Code::ThreadBusy, false));
+    assert!(error.advice().is_some() && error.place().thread.is_some(), "{error}");
     assert_eq!(writer.listed(&HistoryQuery::default()).await, [2, 1]);
 }
 
@@ -189,7 +190,7 @@ macro_rules! checkpointer_leases {
                 check($open, $drive, checks::giving_back_an_old_lease_frees_nothing);
             }
 
-            /// R-FWK-33: a checkpoint of an old lease is refused.
+            /// R-FWK-33: a checkpoint of an old lease is refused, for good and with advice.
             #[test]
             fn a_checkpoint_of_an_old_lease_is_refused() {
                 check($open, $drive, checks::a_checkpoint_of_an_old_lease_is_refused);

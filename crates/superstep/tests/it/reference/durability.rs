@@ -342,6 +342,73 @@ async fn a_stopped_run_saves_what_it_has_done() {
     }
 }
 
+/// A graph whose second superstep has a quick task and one that pays once and waits on its first run.
+fn interruptible(runs: &[Count; 4]) -> Compiled<Record> {
+    let (mut g, [first, quick, slow, paid]) = (graph("inner"), runs.clone());
+    let first = g.node("first", move || json!({ "log": [format!("first {}", first.up())] }));
+    let quick = g.node("quick", move || json!({ "log": [format!("quick {}", quick.up())] }));
+    let slow = g.node("slow", move |cx: Cx| {
+        let (run, paid) = (slow.up(), paid.clone());
+        async move {
+            cx.once("pay", async { Ok::<_, NodeError>(paid.up()) }).await?;
+            if run == 1 {
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, NodeError>(json!({ "log": ["slow"] }))
+        }
+    });
+    g.edge(START, first).edge(first, quick).edge(first, slow).edge(quick, END).edge(slow, END);
+    g.compile().unwrap()
+}
+
+/// R-FWK-44: a graph inside that is stopped in the middle of its call keeps what it has done, in every mode: whole
+/// supersteps, finished siblings and records; alone in its superstep, beside another task, and two graphs deep.
+#[tokio::test(start_paused = true)]
+async fn a_graph_inside_that_is_stopped_keeps_what_it_has_done() {
+    for (mode, (is_beside, is_deep)) in
+        MODES.into_iter().flat_map(|mode| [(false, false), (true, false), (false, true)].map(|how| (mode, how)))
+    {
+        let (mut g, runs, control) = (graph("g"), [(); 4].map(|()| Count::default()), Control::new());
+        let mut inner = interruptible(&runs);
+        if is_deep {
+            let mut middle = graph("middle");
+            let node = middle.node("inner", inner);
+            inner = middle.edge(START, node).edge(node, END).compile().unwrap();
+        }
+        let inner = g.node("inner", inner);
+        g.edge(START, inner).edge(inner, END);
+        if is_beside {
+            let beside = g.node("beside", says("beside"));
+            g.edge(START, beside).edge(beside, END);
+        }
+        let graph = g.checkpointer(Memory::new()).compile().unwrap();
+        let run = graph.run(json!({ "n": 0 })).thread("t").durability(mode).control(control.clone()).spawn();
+        settle().await;
+        control.cancel();
+        assert_eq!(refused(run.await).code(), Code::Cancelled, "{mode:?}");
+        let done = graph.go_on("t").await.unwrap();
+        let made = log(&done.state).into_iter().filter(|said| said != "beside").collect::<Vec<_>>();
+        assert_eq!(made, ["first 1", "quick 1", "slow"], "{mode:?}, beside: {is_beside}, deep: {is_deep}");
+        assert_eq!(runs.map(|runs| runs.get()), [1, 1, 2, 1], "{mode:?}, beside: {is_beside}, deep: {is_deep}");
+    }
+}
+
+/// R-FWK-44: a node that is out of time is tried again; the graph inside it goes on where it was, in every mode.
+#[tokio::test(start_paused = true)]
+async fn a_graph_inside_goes_on_when_its_node_is_tried_again() {
+    for mode in MODES {
+        let (mut g, runs) = (graph("g"), [(); 4].map(|()| Count::default()));
+        let second = std::time::Duration::from_secs(1);
+        let retry = Retry::exponential(2).initial_interval(std::time::Duration::ZERO);
+        let inner = g.node("inner", node(interruptible(&runs)).timeout(second).retry(retry));
+        g.edge(START, inner).edge(inner, END);
+        let graph = g.checkpointer(Memory::new()).compile().unwrap();
+        let run = graph.run(json!({ "n": 0 })).thread("t").durability(mode).clock(TokioClock::new());
+        assert_eq!(log(&run.await.unwrap().state), ["first 1", "quick 1", "slow"], "{mode:?}");
+        assert_eq!(runs.map(|runs| runs.get()), [1, 1, 2, 1], "{mode:?}");
+    }
+}
+
 /// R-REF-55, R-GRA-45: whatever a crash meets, a run that saves at its end leaves the thread as it was, and can be
 /// given the same input or answer again; a save that got through is whole.
 #[tokio::test]
