@@ -7,6 +7,7 @@ mod count;
 mod ledger;
 mod parity;
 mod python;
+mod record;
 mod rust_source;
 mod servers;
 mod sim;
@@ -28,7 +29,7 @@ struct Command {
 }
 
 /// Every command, in the order `--help` prints them.
-const COMMANDS: [Command; 8] = [
+const COMMANDS: [Command; 9] = [
     Command { name: "test", help: test::HELP, run: test::run },
     Command { name: "tidy", help: tidy::HELP, run: tidy::run },
     Command { name: "spec", help: spec::HELP, run: spec::run },
@@ -36,6 +37,7 @@ const COMMANDS: [Command; 8] = [
     Command { name: "torture", help: torture::HELP, run: torture::run },
     Command { name: "count", help: count::HELP, run: count::run },
     Command { name: "parity", help: parity::HELP, run: parity::run },
+    Command { name: "record", help: record::HELP, run: record::run },
     Command { name: "conformance", help: conformance::HELP, run: conformance::run },
 ];
 

@@ -25,7 +25,7 @@ pub(crate) use gather::{Gather, Need};
 pub(crate) use head::End;
 pub(crate) use held::{Entry, Held, Taken};
 pub(crate) use plan::{Base, Draft, Line};
-pub(crate) use prune::{Candidate, Holdings, Pruning, has_open_question, prune};
+pub(crate) use prune::{Candidate, Holdings, Pruning, prune};
 pub(crate) use row::{OriginRow, PartRow, PendingRow, RemnantRow, Row, damaged, damaged_line, line_sum, read_change};
 pub(crate) use save::{Job, LineJob, Place, Refusal, Tables, WithMade, made, save};
 

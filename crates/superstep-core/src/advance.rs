@@ -34,15 +34,22 @@ pub(crate) struct Due {
 }
 
 /// The place a task became due at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Since {
     pub(crate) checkpoint: CheckpointId,
     pub(crate) step: i64,
+    /// The name its node had then, when that is not the one it has now: the id of the task is made of it.
+    pub(crate) named: Option<Arc<str>>,
 }
 
 impl Due {
     pub(crate) fn new(node: NodeId, why: WhyKind, from: Option<NodeId>) -> Self {
         Self { node, why, from, send: None, since: None }
+    }
+
+    /// The name its id is made of, when that is not the one its node has now.
+    pub(crate) fn named(&self) -> Option<&Arc<str>> {
+        self.since.as_ref().and_then(|since| since.named.as_ref())
     }
 
     /// Its place among the sends of its superstep; edges come before them.

@@ -14,6 +14,7 @@ use crate::drawing::Drawing;
 use crate::fault::Fault;
 use crate::field::AnyState;
 use crate::id::{FieldId, NodeId};
+use crate::migration::Migrations;
 use crate::schema::Schema;
 
 mod builder;
@@ -182,6 +183,19 @@ pub struct NodeSpec {
     pub inner: Option<Box<Drawing>>,
 }
 
+impl NodeSpec {
+    /// True for its name, and for those it had before.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        *self.name == *name || self.was.iter().any(|former| former == name)
+    }
+
+    /// Its name, and those it had before.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&*self.name).chain(self.was.iter().map(String::as_str))
+    }
+}
+
 /// What the failure of one task means for the others of its node in the same superstep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -232,6 +246,8 @@ pub struct Topology {
     pub joins: Vec<Join>,
     /// Which engine's habits it has.
     pub compat: Compat,
+    /// How threads of older versions of the state are read.
+    pub migrations: Migrations,
     /// What compile let pass but found worth saying.
     pub warnings: Vec<String>,
     /// Tells its handles from those of other graphs.

@@ -20,6 +20,7 @@ pub mod id;
 pub mod json_reducer;
 pub mod machine;
 pub mod message;
+pub mod migration;
 #[doc(hidden)]
 pub mod planted;
 pub mod port;

@@ -43,7 +43,7 @@ pub use event::Event;
 pub use exit::Draft;
 pub use limits::{Breakpoints, OnLimit};
 pub use resume::{Answers, Resume, already_answered};
-pub use store::read_state;
+pub use store::{Read, check_thread, read_state, read_thread};
 pub use task::{HANDLER_ORDINALS, Task, TaskEnd, TaskKey, ids_at, question_id, question_id_in};
 pub use update::{AsNode, StateUpdate};
 pub use view::without;
@@ -198,6 +198,12 @@ pub struct Machine {
     unsaved: Option<Box<exit::Unsaved>>,
     /// Fields that the loaded checkpoint does not know, because the schema is newer.
     unknown: FieldSet,
+    /// Fields that migrations have made of the loaded checkpoint: the next one holds them whole.
+    migrated: FieldSet,
+    /// What is known of tasks has been brought into the shape of today's state, and the store has it as it was.
+    is_migrated: bool,
+    /// The next checkpoint builds on none.
+    begins_line: bool,
     /// What is to be saved, each with the events that may be told after it.
     outbox: VecDeque<(Box<Commit>, Vec<Event>)>,
     events: Vec<Event>,
@@ -412,6 +418,7 @@ impl Machine {
             view: self.view_of(slot.due.node),
             send: slot.due.send.clone(),
             key: self.key(&slot.due),
+            named: slot.due.named().cloned(),
             step: self.position.step + 1,
             remaining: self.remaining(),
             answers: self.answers.clone(),
@@ -432,7 +439,8 @@ impl Machine {
     }
 
     fn task_id(&self, due: &Due) -> TaskId {
-        self.key(due).id(&self.config.namespace, &self.graph.node(due.node).name)
+        let name = due.named().unwrap_or_else(|| &self.graph.node(due.node).name);
+        self.key(due).id(&self.config.namespace, name)
     }
 
     fn stop(&mut self) -> Step {

@@ -8,13 +8,15 @@ mod clock;
 mod forward;
 mod key_value;
 pub mod refusal;
+mod retention;
 
 pub use checkpointer::{
-    At, Checkpointer, Commit, FieldLog, HistoryQuery, KnownCheckpointer, Lease, Loaded, PruneReport, Retention,
+    At, Checkpointer, Commit, FieldLog, HistoryQuery, KnownCheckpointer, Lease, Loaded, PruneReport,
     SharedCheckpointer, StateRef, Stats, ThreadStatus, ThreadsQuery,
 };
 pub use clock::Clock;
 pub use key_value::{KeyValue, LONGEST_KEY, Put};
+pub use retention::{Candidate, Keep, Retention};
 
 /// A future that is boxed once, at a door.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -14,6 +14,8 @@ pages! {
     people "guides/people.md";
     threads "guides/threads.md";
     stores "guides/stores.md";
+    migrations "guides/migrations.md";
+    retention "guides/retention.md";
     failures "guides/failures.md";
     subgraphs "guides/subgraphs.md";
     testing "guides/testing.md";

@@ -14,6 +14,7 @@ use superstep_core::checkpoint::{Entry, Namespace, Pending, Question};
 use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::field::AnyState;
+use superstep_core::graph::NodeSpec;
 use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId, derive};
 use superstep_core::machine::{Answers, Task, World};
 use superstep_core::port::{Clock, Commit, Lease, SharedCheckpointer};
@@ -261,7 +262,17 @@ impl Cx {
 
     /// Names this task in its thread.
     pub(crate) fn task_id(&self) -> TaskId {
-        self.0.task.key.id(&self.0.shared.namespace, self.node())
+        self.0.task.key.id(&self.0.shared.namespace, self.task_name())
+    }
+
+    /// The name of the node as the ids and paths of this task have it: the one it had when the task became due.
+    pub(crate) fn task_name(&self) -> &str {
+        self.0.task.named().unwrap_or_else(|| self.node())
+    }
+
+    /// The node as it is drawn.
+    pub(crate) fn node_spec(&self) -> &NodeSpec {
+        self.0.shared.program.topology.node(self.0.task.node)
     }
 
     /// Now, in microseconds since 1970, from the run's clock.

@@ -10,7 +10,8 @@ use superstep_core::fault::Fault;
 use superstep_core::graph::{BranchPolicy, Builder, Compat, Decide, Endpoint};
 use superstep_core::id::NodeId;
 use superstep_core::machine::Breakpoints;
-use superstep_core::port::SharedCheckpointer;
+use superstep_core::migration::Migration;
+use superstep_core::port::{Retention, SharedCheckpointer};
 use superstep_core::schema::Schema;
 use superstep_core::state::State;
 use superstep_core::types::FieldType;
@@ -110,6 +111,7 @@ impl<S, C> Graph<S, C> {
                 checkpointer: None,
                 durability: Durability::Sync,
                 backlog: BACKLOG,
+                retention: None,
                 store: None,
                 cache: None,
                 before: Breakpoints::None,
@@ -260,6 +262,32 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
         self
     }
 
+    /// Says how threads of version `from` of the state are read, now that it has a later one.
+    ///
+    /// Nothing is written by reading: a thread is in the new shape once something new is saved on it. Versions are
+    /// those of the state, 1 unless told: `#[state(version = 2)]`, or `Schema::builder(..).version(2)`. One migration
+    /// may follow another; [`Graph::compile`] lists where none does.
+    ///
+    /// ```
+    /// use superstep::Migration;
+    /// use superstep::prelude::*;
+    ///
+    /// #[derive(State, Clone, Serialize, Deserialize)]
+    /// #[state(version = 2)]
+    /// struct Chat { #[reduce(append)] messages: Vec<String>, language: String }
+    ///
+    /// let mut graph = Graph::<Chat>::new("chat");
+    /// let answer = graph.node("answer", || Chat::update().messages("hello"));
+    /// graph.edge(START, answer).edge(answer, END);
+    /// graph.migrate(1, Migration::to(2).rename("msgs", "messages").add("language", "en"));
+    /// let chat = graph.compile()?;
+    /// # Ok::<(), superstep::Error>(())
+    /// ```
+    pub fn migrate(&mut self, from: u32, migration: Migration) -> &mut Self {
+        self.builder.migrate(from, migration);
+        self
+    }
+
     /// Where threads are kept, for runs that do not say otherwise.
     pub fn checkpointer(&mut self, checkpointer: impl Into<SharedCheckpointer>) -> &mut Self {
         self.settings.checkpointer = Some(checkpointer.into());
@@ -275,6 +303,15 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
     /// How many commits of a run may wait to be saved with [`Durability::Async`]; 16 unless told.
     pub fn backlog(&mut self, commits: usize) -> &mut Self {
         self.settings.backlog = commits;
+        self
+    }
+
+    /// Removes old checkpoints of a thread whenever a run on it has ended. Nothing is removed unless this is said.
+    ///
+    /// Done after the last superstep is saved and before the run returns; what cannot be removed is a warning of the
+    /// run, and removed after a later one. Inside another graph, that one decides.
+    pub fn retention(&mut self, retention: Retention) -> &mut Self {
+        self.settings.retention = Some(retention);
         self
     }
 
@@ -399,6 +436,7 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
             cache: policies.cache,
             on_error: policies.on_error.or_else(|| self.defaults.on_error.clone()),
             concurrency: policies.concurrency,
+            inner: policies.inner,
         }
     }
 }

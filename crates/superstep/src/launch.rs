@@ -27,6 +27,7 @@ use crate::output::NodeError;
 use crate::program::Program;
 use crate::run::{drive_limited, unless_cancelled, within};
 use crate::subgraph::{Caller, Inside};
+use crate::threads::prune_after;
 
 mod answered;
 
@@ -96,8 +97,11 @@ pub(crate) async fn start(mut call: Box<Call>) -> Result<RawOutcome> {
         Box::pin(note_stop(shared, machine, error)).await;
     }
     match (ended, shared.flush().await) {
-        (Ok(outcome), Ok(())) => {
+        (Ok(mut outcome), Ok(())) => {
             keep_warm(shared, machine, store.as_ref());
+            if shared.program.settings.retention.is_some() {
+                outcome.warnings.extend(Box::pin(prune_after(shared, store.as_ref())).await);
+            }
             conclude(shared, outcome)
         }
         (Err(error), Ok(())) => Err(error),

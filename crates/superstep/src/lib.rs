@@ -56,7 +56,7 @@ pub use program::Persistence;
 pub use retry::Retry;
 pub use store::{MemoryStore, SharedStore, Store};
 pub use stream::{EventKind, RunEvent, RunStream};
-pub use threads::{Snapshot, TaskState, Threads, UpdateState};
+pub use threads::{Checked, Depth, Finding, Pruned, Snapshot, TaskState, Threads, UpdateState};
 
 #[cfg(feature = "postgres")]
 pub use superstep_adapters::postgres;
@@ -76,7 +76,8 @@ pub use superstep_core::error::{Code, Error, Kind, Result};
 pub use superstep_core::graph::{BranchPolicy, Compat, END, Endpoint, START};
 pub use superstep_core::machine::{Answers, AsNode, Event, OnLimit, StateUpdate};
 pub use superstep_core::message::{Message, Messages, RemoveAll, RemoveMessage};
-pub use superstep_core::port::{HistoryQuery, Retention, ThreadStatus, ThreadsQuery};
+pub use superstep_core::migration::Migration;
+pub use superstep_core::port::{HistoryQuery, Keep, PruneReport, Retention, ThreadStatus, ThreadsQuery};
 pub use superstep_core::record::Record;
 pub use superstep_core::schema::Schema;
 pub use superstep_core::state::State;

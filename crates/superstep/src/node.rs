@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::cache::CachePolicy;
 use crate::handler::{Action, IntoNode};
+use crate::program::Program;
 use crate::retry::Retry;
 
 /// How long a node may take.
@@ -64,6 +65,8 @@ pub struct Policies {
     pub(crate) concurrency: Option<Arc<Semaphore>>,
     /// It is a plain function, which runs in one go.
     pub(crate) at_once: bool,
+    /// The graph it is, where it is one.
+    pub(crate) inner: Option<Arc<Program>>,
     pub(crate) options: NodeOptions,
 }
 
@@ -225,6 +228,7 @@ where
 /// What is said about a node, on top of what it says itself.
 fn merged(own: Policies, mut said: Policies) -> Policies {
     said.options.inner = said.options.inner.or(own.options.inner);
+    said.inner = said.inner.or(own.inner);
     said.at_once |= own.at_once;
     said
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use superstep_core::graph::{BranchPolicy, Topology};
 use superstep_core::machine::Breakpoints;
-use superstep_core::port::SharedCheckpointer;
+use superstep_core::port::{Retention, SharedCheckpointer};
 use superstep_core::types::FieldType;
 use tokio::sync::Semaphore;
 
@@ -35,6 +35,8 @@ pub(crate) struct NodeEntry {
     pub(crate) cache: Option<CachePolicy>,
     pub(crate) on_error: Option<Arc<dyn Action>>,
     pub(crate) concurrency: Option<Arc<Semaphore>>,
+    /// The graph it is, where it is one.
+    pub(crate) inner: Option<Arc<Program>>,
 }
 
 impl NodeEntry {
@@ -51,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) checkpointer: Option<SharedCheckpointer>,
     pub(crate) durability: Durability,
     pub(crate) backlog: usize,
+    /// What stays of a thread when a run on it has ended; all of it where nothing is said.
+    pub(crate) retention: Option<Retention>,
     pub(crate) store: Option<SharedStore>,
     pub(crate) cache: Option<Cache>,
     pub(crate) before: Breakpoints,

@@ -8,16 +8,15 @@ use std::sync::Arc;
 
 use serde_json::{Number, Value};
 use superstep_core::change::Change;
-use superstep_core::checkpoint::Source;
 use superstep_core::command::{Output, Outward, Scope};
 use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::field::{AnyState, Field, FieldOps};
 use superstep_core::graph::{Compat, NodeOptions};
-use superstep_core::id::{CheckpointId, FieldId, TaskId, derive};
-use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome, ids_at, read_state};
+use superstep_core::id::FieldId;
+use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome};
 use superstep_core::planted::{Bug, is_planted};
-use superstep_core::port::{At, BoxFuture, HistoryQuery, Loaded};
+use superstep_core::port::{BoxFuture, Loaded};
 use superstep_core::state::{Draft, State};
 use superstep_core::update::{How, Update, Write};
 
@@ -34,6 +33,10 @@ mod unfinished;
 
 use unfinished::drive_inside;
 
+mod stand;
+
+use stand::{Stand, first_state, load, segment};
+
 /// Marks compiled graphs as nodes.
 pub struct Inner;
 
@@ -46,7 +49,8 @@ impl<S: State, P, C: Send + Sync + 'static> IntoNode<P, C, Inner> for Compiled<S
     fn into_parts(self) -> (Arc<dyn Action>, Policies) {
         let inner = Some(Box::new(self.drawing()));
         let options = NodeOptions { inner, ..NodeOptions::default() };
-        (IntoNode::<P, C, Inner>::into_action(self), Policies { options, ..Policies::default() })
+        let inner = Some(self.program.clone());
+        (IntoNode::<P, C, Inner>::into_action(self), Policies { options, inner, ..Policies::default() })
     }
 }
 
@@ -119,11 +123,18 @@ impl Inside {
     ) -> Result<Self, NodeError> {
         let cx = &caller.cx;
         let shared = inner_shared(program, caller, context);
-        let loaded = load(&shared, cx).await?;
+        let (loaded, is_moved) = match load(&shared, caller).await? {
+            Stand::New => (None, false),
+            Stand::Here(loaded) => (Some(loaded), false),
+            Stand::Elsewhere(loaded) => (Some(loaded), true),
+        };
         let task = cx.task_id();
         let is_mine = |loaded: &Loaded| loaded.checkpoint.outer_task == Some(task);
         let resumes = loaded.as_ref().is_some_and(is_mine);
         let mut machine = Machine::new(program.topology.clone(), config(&shared, cx), loaded)?;
+        if is_moved {
+            machine.begin_line();
+        }
         machine.give_answers(cx.answers().cloned());
         warn_of_unused_store(&mut machine, program, cx);
         let mut baseline = None;
@@ -273,22 +284,10 @@ fn warn_of_unused_store(machine: &mut Machine, program: &Program, cx: &Cx) {
 }
 
 fn inner_shared(program: &Arc<Program>, caller: &Caller, context: Option<Context>) -> Arc<Shared> {
-    let Caller { cx, place } = caller;
+    let cx = &caller.cx;
     let outer = &cx.0.shared;
     let saves = program.settings.persistence != Persistence::Stateless;
-    let segment = match program.settings.persistence {
-        // Tasks of one fan-out run side by side: each place has a state of its own, or they would undo each other.
-        Persistence::PerThread => match cx.0.task.key.fan_out() {
-            0 => cx.node().to_owned(),
-            place => format!("{}:send{place}", cx.node()),
-        },
-        _ => format!("{}:{}", cx.node(), cx.task_id()),
-    };
-    let segment = match (&*place.step, place.number) {
-        ("", 0) => segment,
-        ("", number) => format!("{segment}:{number}"),
-        (step, number) => format!("{segment}:{:x}:{number}", derive(&[step.as_bytes()])),
-    };
+    let segment = segment(program, caller, cx.task_name());
     Arc::new(Shared {
         program: program.clone(),
         context: context.unwrap_or_else(|| outer.context.clone()),
@@ -335,72 +334,4 @@ fn config(shared: &Shared, cx: &Cx) -> Config {
         outer_task: Some(cx.task_id()),
         world: shared.world.clone(),
     }
-}
-
-async fn load(shared: &Shared, cx: &Cx) -> Result<Option<Loaded>> {
-    let (Some(saver), Some(thread)) = (&shared.saver, &shared.thread) else { return Ok(None) };
-    let newest = saver.load(thread, &shared.namespace, At::Latest).await?;
-    match newest {
-        Some(newest) if shared.program.settings.persistence == Persistence::PerThread => {
-            on_this_line(shared, cx, newest).await
-        }
-        newest => Ok(newest),
-    }
-}
-
-/// The newest state of a graph that grows with its thread, as of the line of history the node around it is on.
-async fn on_this_line(shared: &Shared, cx: &Cx, newest: Loaded) -> Result<Option<Loaded>> {
-    let (Some(saver), Some(thread)) = (&shared.saver, &shared.thread) else { return Ok(Some(newest)) };
-    let (mut next, mut oldest, mut made_by) = (cx.checkpoint(), None, Source::Loop);
-    let mut line = vec![cx.task_id()];
-    // The checkpoint before which supersteps may have run that were not saved one by one.
-    let (mut after, mut seen) = (None, 0);
-    if let (Some(draft), Some(id)) = (&cx.0.task.draft, next) {
-        line.extend(unsaved_tasks(cx, id, draft.step..cx.step()));
-        (next, made_by) = (draft.parent, draft.source);
-    }
-    loop {
-        let outer = match next {
-            Some(id) => saver.load(thread, cx.namespace(), At::Id(id)).await?,
-            None => None,
-        };
-        let step = outer.as_ref().map_or(FIRST_STEP, |outer| outer.checkpoint.step);
-        line.extend(after.into_iter().flat_map(|(id, end)| unsaved_tasks(cx, id, step..end)));
-        if let Some(outer) = &outer {
-            // What ran at a checkpoint that was forked or changed belongs to the line it was left on.
-            let is_left = matches!(made_by, Source::Fork | Source::Update);
-            line.extend(ids_at(cx.namespace(), cx.node(), &outer.checkpoint).filter(|_| !is_left));
-        }
-        // As a rule the last visit is a few supersteps back: then nothing more has to be read.
-        if newest.checkpoint.outer_task.is_some_and(|task| line[seen..].contains(&task)) {
-            return Ok(Some(newest));
-        }
-        seen = line.len();
-        let Some(outer) = outer.map(|outer| outer.checkpoint) else { break };
-        after = Some((outer.id, outer.step));
-        (next, oldest, made_by) = (outer.parent, Some(outer.id), outer.source);
-    }
-    let states = saver.history(thread, &shared.namespace, &HistoryQuery::default()).await?;
-    let mut visits =
-        line.iter().filter_map(|task| states.iter().find(|state| state.checkpoint.outer_task == Some(*task)));
-    // Where older checkpoints were pruned, what was saved before them counts as seen from here.
-    let before = |state: &&Loaded| next.is_some() && oldest.is_none_or(|oldest| state.checkpoint.id < oldest);
-    Ok(visits.next().or_else(|| states.iter().find(before)).cloned())
-}
-
-/// No thread has an earlier step.
-const FIRST_STEP: i64 = -2;
-
-/// The tasks of this node that ran under a checkpoint before it was saved, newest first.
-fn unsaved_tasks(cx: &Cx, checkpoint: CheckpointId, steps: std::ops::Range<i64>) -> impl Iterator<Item = TaskId> {
-    steps.rev().map(move |step| cx.0.task.key.at(checkpoint, step).id(cx.namespace(), cx.node()))
-}
-
-/// The state after the input of the call that is being resumed.
-async fn first_state(shared: &Shared) -> Result<Option<Arc<AnyState>>> {
-    let (Some(saver), Some(thread)) = (&shared.saver, &shared.thread) else { return Ok(None) };
-    let query = HistoryQuery { source: Some(Source::Input), limit: Some(1), ..HistoryQuery::default() };
-    let inputs = saver.history(thread, &shared.namespace, &query).await?;
-    let schema = &shared.program.topology.schema;
-    inputs.first().map(|loaded| read_state(schema, loaded).map(|(state, _)| state)).transpose()
 }

@@ -6,16 +6,21 @@ use std::sync::Arc;
 use superstep_core::checkpoint::{Checkpoint, Entry, Namespace, Question, StoredError};
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId};
-use superstep_core::machine::{AsNode, Breakpoints, Config, Machine, OnLimit, StateUpdate, World, read_state};
-use superstep_core::port::{
-    At, HistoryQuery, Loaded, PruneReport, Retention, SharedCheckpointer, ThreadStatus, ThreadsQuery,
-};
+use superstep_core::machine::{AsNode, Breakpoints, Config, Machine, OnLimit, Read, StateUpdate, World, read_thread};
+use superstep_core::port::{At, HistoryQuery, Loaded, SharedCheckpointer, ThreadStatus, ThreadsQuery};
 use superstep_core::state::{IntoDraft, State};
 
 use crate::compiled::Compiled;
 use crate::extract::View;
 use crate::lanes::WhenBusy;
 use crate::launch::{Held, no_checkpoint, real_world};
+
+mod check;
+mod prune;
+
+pub use check::{Checked, Depth, Finding};
+pub use prune::Pruned;
+pub(crate) use prune::prune_after;
 
 /// What is saved of a graph's threads.
 pub struct Threads<S, C = ()> {
@@ -107,7 +112,7 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
     pub async fn state_in(&self, thread: impl Into<ThreadId>, namespace: &Namespace) -> Result<Snapshot<S>> {
         let thread = thread.into();
         let loaded = self.saver()?.load(&thread, namespace, At::Latest).await?;
-        self.snapshot(&loaded.ok_or_else(|| no_thread(&thread, namespace))?, true)
+        self.snapshot(loaded.ok_or_else(|| no_thread(&thread, namespace))?, true)
     }
 
     /// The state of a thread at a checkpoint.
@@ -118,7 +123,7 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
         let thread = thread.into();
         let loaded = self.saver()?.load(&thread, &Namespace::root(), At::Id(checkpoint)).await?;
         let loaded = loaded.ok_or_else(|| no_checkpoint(&thread, checkpoint))?;
-        self.snapshot(&loaded, false)
+        self.snapshot(loaded, false)
     }
 
     /// The states of a thread, newest first.
@@ -140,7 +145,7 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
         query: &HistoryQuery,
     ) -> Result<Vec<Snapshot<S>>> {
         let loaded = self.saver()?.history(&thread.into(), namespace, query).await?;
-        loaded.iter().map(|loaded| self.snapshot(loaded, false)).collect()
+        loaded.into_iter().map(|loaded| self.snapshot(loaded, false)).collect()
     }
 
     /// The paths of all graphs that have saved states on a thread.
@@ -159,17 +164,17 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
         self.saver()?.status(&thread.into()).await
     }
 
-    fn snapshot(&self, loaded: &Loaded, is_live: bool) -> Result<Snapshot<S>> {
-        let (state, _) = read_state(self.graph.schema(), loaded)?;
+    fn snapshot(&self, loaded: Loaded, is_live: bool) -> Result<Snapshot<S>> {
+        let (topology, checkpoint) = (&self.graph.program.topology, loaded.checkpoint.clone());
+        let Read { state, mut loaded, .. } = read_thread(topology, loaded)?;
+        // Nodes are shown by the names they have now.
+        let name =
+            |name: &Arc<str>| topology.find(name).map_or_else(|| name.clone(), |id| topology.node(id).name.clone());
+        loaded.pending.iter_mut().for_each(|known| known.node = name(&known.node));
         let state = state.downcast::<S>().map_err(|_| Error::internal("a thread holds a state of another type"))?;
-        let mut next: Vec<String> = loaded.checkpoint.due.iter().map(|due| due.node.to_string()).collect();
+        let mut next: Vec<String> = checkpoint.due.iter().map(|due| name(&due.node).to_string()).collect();
         next.dedup();
-        Ok(Snapshot {
-            state: View::new(state),
-            checkpoint: loaded.checkpoint.clone(),
-            next,
-            tasks: tasks(loaded, is_live),
-        })
+        Ok(Snapshot { state: View::new(state), checkpoint, next, tasks: tasks(&loaded, is_live) })
     }
 
     /// Changes the state of a thread from outside: through the reducers, as nobody or as a node.
@@ -208,14 +213,6 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
     /// When a run moves it, or the store fails.
     pub async fn delete(&self, thread: impl Into<ThreadId>) -> Result<()> {
         self.saver()?.delete_thread(&thread.into()).await
-    }
-
-    /// Removes old checkpoints of a thread.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn prune(&self, thread: impl Into<ThreadId>, retention: &Retention) -> Result<PruneReport> {
-        self.saver()?.prune(&thread.into(), retention).await
     }
 }
 

@@ -170,7 +170,7 @@ impl Saver {
     }
 
     async fn delete_for_runs(&self, runs: &[Value]) -> Result<()> {
-        let retention = Retention { without_runs: runs.iter().map(forms::run).collect(), ..Retention::default() };
+        let retention = Retention { without_runs: runs.iter().map(forms::run).collect(), ..Retention::everything() };
         for thread in self.threads(None).await? {
             self.store.prune(&thread, &retention).await?;
         }
@@ -182,7 +182,7 @@ impl Saver {
             match strategy {
                 Strategy::Delete => self.store.delete_thread(&thread).await?,
                 Strategy::KeepLatest => {
-                    self.store.prune(&thread, &Retention { keep_last: 1, ..Retention::default() }).await?;
+                    self.store.prune(&thread, &Retention::last(1)).await?;
                 }
             }
         }

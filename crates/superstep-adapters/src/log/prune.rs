@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use superstep_core::checkpoint::{Entry, Pending};
+use superstep_core::checkpoint::{Origin, Pending};
 use superstep_core::error::Result;
-use superstep_core::port::Retention;
+use superstep_core::port::{self, Retention};
 
 use super::head::{End, Head, Heads};
 use super::row::{RemnantRow, Row, damaged, put_value, value_of};
@@ -30,11 +30,17 @@ pub(crate) struct Pruning {
 
 /// A checkpoint as pruning sees it.
 pub(crate) struct Candidate {
-    pub(crate) row: Row,
-    /// A run made it whose checkpoints go, whatever else would keep them.
-    pub(crate) is_unwanted: bool,
-    pub(crate) has_pending: bool,
-    pub(crate) has_open_question: bool,
+    row: Row,
+    seen: port::Candidate,
+}
+
+impl Candidate {
+    /// A row with what its run has in common, which is only needed where the rules ask for it, and with what is known of
+    /// its tasks.
+    pub(crate) fn new(row: Row, origin: Option<&Origin>, pending: &[Pending]) -> Self {
+        let seen = port::Candidate::from_pieces(&row.mark, origin, pending);
+        Self { row, seen }
+    }
 }
 
 /// The rows of a line that hold no checkpoints.
@@ -45,23 +51,17 @@ pub(crate) struct Holdings {
     pub(crate) parts: BTreeMap<u64, (u32, Option<End>)>,
 }
 
-/// Whether a person is still asked something.
-pub(crate) fn has_open_question(pending: &[Pending]) -> bool {
-    let is_answered = |id| pending.iter().any(|known| matches!(&known.entry, Entry::Answer(answer) if answer.id == id));
-    pending.iter().any(|known| matches!(&known.entry, Entry::Question(question) if !is_answered(question.id)))
-}
-
 /// Decides what stays of a line; `candidates` are all of its checkpoints, oldest first.
 pub(crate) fn prune(candidates: Vec<Candidate>, holdings: Holdings, retention: &Retention) -> Result<Pruning> {
-    let (mut rows, mut kept, mut wanted) = (BTreeMap::new(), BTreeSet::new(), 0);
-    for candidate in candidates.into_iter().rev() {
-        wanted += usize::from(!candidate.is_unwanted);
-        let is_needed = candidate.has_open_question || (wanted == 1 && candidate.has_pending);
-        if !candidate.is_unwanted && (wanted <= retention.keep_last || is_needed) {
-            kept.insert(candidate.row.number);
+    let (all, seen): (Vec<Row>, Vec<_>) =
+        candidates.into_iter().map(|candidate| (candidate.row, candidate.seen)).unzip();
+    let (mut rows, mut kept) = (BTreeMap::new(), BTreeSet::new());
+    for (row, stays) in all.into_iter().zip(retention.stays(&seen)) {
+        if stays {
+            kept.insert(row.number);
         }
-        let heads = candidate.row.heads()?;
-        rows.insert(candidate.row.number, (candidate.row, heads));
+        let heads = row.heads()?;
+        rows.insert(row.number, (row, heads));
     }
     let mut pruning = Pruning::default();
     let mut short = BTreeSet::new();

@@ -13,7 +13,7 @@ use super::address::Address;
 use super::room::Room;
 use super::rows::{COLUMNS, TASKS, read_origin, read_pending, read_row};
 use super::trouble::Answer;
-use crate::log::{Candidate, End, Holdings, Pruning, RemnantRow, has_open_question, prune as decide};
+use crate::log::{Candidate, End, Holdings, Pruning, RemnantRow, prune as decide};
 
 /// Removes old checkpoints of every graph of a thread.
 pub(super) async fn prune(room: &Room, thread: &ThreadId, retention: &Retention) -> Answer<PruneReport> {
@@ -74,11 +74,12 @@ impl Pruner<'_> {
         for found in self.client.query_typed(&asked, &[(&line, Type::INT8)]).await? {
             let row = read_row(&found, 5)?;
             origins.insert(row.origin);
-            let is_unwanted = !retention.without_runs.is_empty()
-                && retention.without_runs.contains(&read_origin(found.try_get(4)?, &row)?.run);
+            let origin = match retention.asks_for_origin() {
+                true => Some(read_origin(found.try_get(4)?, &row)?),
+                false => None,
+            };
             let pending = read_pending(&found, 0, &row)?;
-            let (has_pending, has_open_question) = (!pending.is_empty(), has_open_question(&pending));
-            candidates.push(Candidate { row, is_unwanted, has_pending, has_open_question });
+            candidates.push(Candidate::new(row, origin.as_ref(), &pending));
         }
         Ok((candidates, origins))
     }

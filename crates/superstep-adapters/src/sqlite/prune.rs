@@ -1,15 +1,17 @@
 //! Removing old checkpoints: reads what a line has, asks the log what may go, and does it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rusqlite::{Connection, params};
+use superstep_core::checkpoint::Origin;
 use superstep_core::id::ThreadId;
 use superstep_core::port::{PruneReport, Retention};
 
 use super::open::{key, keys, number, sum_in};
 use super::read;
 use super::trouble::Answer;
-use crate::log::{Candidate, End, Holdings, Pruning, RemnantRow, has_open_question, prune as decide};
+use crate::log::{Candidate, End, Holdings, Pruning, RemnantRow, prune as decide};
 
 /// Removes old checkpoints of every graph of a thread.
 pub(super) fn prune(connection: &Connection, thread: &ThreadId, retention: &Retention) -> Answer<PruneReport> {
@@ -36,20 +38,13 @@ pub(super) fn prune(connection: &Connection, thread: &ThreadId, retention: &Rete
 }
 
 fn candidates(connection: &Connection, line: i64, retention: &Retention) -> Answer<Vec<Candidate>> {
-    let (mut candidates, mut unwanted) = (Vec::new(), BTreeMap::new());
+    let (mut candidates, mut origins) = (Vec::new(), BTreeMap::<u64, Arc<Origin>>::new());
     for row in read::rows(connection, line)? {
-        let is_unwanted = match unwanted.get(&row.origin) {
-            Some(is_unwanted) => *is_unwanted,
-            None if retention.without_runs.is_empty() => false,
-            None => {
-                let is_unwanted = retention.without_runs.contains(&read::origin(connection, line, &row)?.run);
-                unwanted.insert(row.origin, is_unwanted);
-                is_unwanted
-            }
-        };
-        let pending = read::pending(connection, line, &row)?;
-        let (has_pending, has_open_question) = (!pending.is_empty(), has_open_question(&pending));
-        candidates.push(Candidate { row, is_unwanted, has_pending, has_open_question });
+        if retention.asks_for_origin() && !origins.contains_key(&row.origin) {
+            origins.insert(row.origin, read::origin(connection, line, &row)?);
+        }
+        let (pending, origin) = (read::pending(connection, line, &row)?, row.origin);
+        candidates.push(Candidate::new(row, origins.get(&origin).map(|origin| &**origin), &pending));
     }
     Ok(candidates)
 }

@@ -4,6 +4,8 @@
 
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod recorded;
 #[cfg(feature = "sealed")]
 mod sealed;
 #[cfg(all(feature = "sealed", feature = "spilled"))]

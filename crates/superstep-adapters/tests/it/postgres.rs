@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use superstep_adapters::postgres::{Options, Postgres};
 use superstep_core::testing::block_on;
 
-mod cluster;
+pub(crate) mod cluster;
 mod faults;
 mod leases;
 mod opening;

@@ -9,6 +9,7 @@ use super::{BranchPolicy, Compat, Decide, Endpoint, Topology, validate};
 use crate::drawing::Drawing;
 use crate::error::Result;
 use crate::id::NodeId;
+use crate::migration::{Migration, Migrations};
 use crate::schema::Schema;
 
 /// What may be said about a node besides what it does.
@@ -59,6 +60,7 @@ pub struct Builder {
     pub(super) routes: Vec<DraftRoute>,
     pub(super) breakpoints: Vec<String>,
     pub(super) complaints: Vec<String>,
+    pub(super) migrations: Migrations,
     pub(super) tag: u32,
 }
 
@@ -77,6 +79,7 @@ impl Builder {
             routes: Vec::new(),
             breakpoints: Vec::new(),
             complaints: Vec::new(),
+            migrations: Migrations::default(),
             tag: 0,
         }
     }
@@ -156,6 +159,11 @@ impl Builder {
         if name != "*" {
             self.breakpoints.push(name.to_owned());
         }
+    }
+
+    /// Says how threads of a version of the state are read by a later one.
+    pub fn migrate(&mut self, from: u32, migration: Migration) {
+        self.migrations.add(from, migration);
     }
 
     /// Adds a problem found outside, so that it is listed with the others.

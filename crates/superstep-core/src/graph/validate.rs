@@ -32,6 +32,8 @@ pub(super) fn compile(builder: &Builder, found: Vec<String>) -> Result<Topology>
     for complaint in builder.complaints.iter().cloned().chain(found) {
         problems.add(complaint, None);
     }
+    let nodes: Vec<&str> = builder.nodes.iter().map(|node| &*node.name).collect();
+    problems.found.extend(builder.migrations.problems(&builder.schema, &nodes));
     let by_name = names(builder, &mut problems);
     let mut topology = skeleton(builder, by_name, &mut problems);
     wire(builder, &mut topology, &mut problems);
@@ -68,6 +70,11 @@ fn names(builder: &Builder, problems: &mut Problems) -> BTreeMap<Arc<str>, NodeI
             by_name.entry(old.as_str().into()).or_insert(NodeId(index as u32));
         }
     }
+    for (former, name) in builder.migrations.former_nodes() {
+        if let Some(id) = by_name.get(&name).copied() {
+            by_name.entry(former).or_insert(id);
+        }
+    }
     by_name
 }
 
@@ -100,6 +107,7 @@ fn skeleton(builder: &Builder, by_name: BTreeMap<Arc<str>, NodeId>, problems: &m
         exits: vec![Exits::default(); builder.nodes.len()],
         joins: Vec::new(),
         compat: builder.compat,
+        migrations: builder.migrations.clone(),
         warnings: Vec::new(),
         tag: builder.tag,
         by_name,
@@ -165,7 +173,7 @@ fn specify(builder: &Builder, topology: &Topology, id: NodeId, problems: &mut Pr
     NodeSpec {
         name: node.name.clone(),
         defer: options.defer,
-        was: options.was.clone(),
+        was: former_names(builder, node),
         goto,
         reads,
         writes,
@@ -174,6 +182,18 @@ fn specify(builder: &Builder, topology: &Topology, id: NodeId, problems: &mut Pr
         tags: options.tags.clone(),
         inner: options.inner.clone(),
     }
+}
+
+/// Names a node had before: those it says itself, and those that migrations took from it.
+fn former_names(builder: &Builder, node: &DraftNode) -> Vec<String> {
+    let mut names = node.options.was.clone();
+    let renamed = builder.migrations.former_nodes().into_iter().filter(|(_, name)| *name == node.name);
+    for (former, _) in renamed.filter(|(former, _)| *former != node.name) {
+        if !names.iter().any(|name| **name == *former) {
+            names.push(former.to_string());
+        }
+    }
+    names
 }
 
 fn wire(builder: &Builder, topology: &mut Topology, problems: &mut Problems) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::store::{read_position, read_state, read_written, unknown_fields};
+use super::store::{read_output, read_position, read_thread, read_written, unknown_fields};
 use super::{Config, Machine, Phase, Slot, Status};
 use crate::advance::{Leads, Position, advance};
 use crate::apply::{FieldSet, FoldRules, TaskUpdate};
@@ -38,7 +38,8 @@ impl Machine {
     /// What a later run on the thread can start from; `None` when there is more in it than what is saved.
     #[must_use]
     pub fn warm(&self) -> Option<Warm> {
-        let is_saved = self.durable == self.head && self.unsaved.is_none() && self.saving.is_none();
+        let is_saved =
+            self.durable == self.head && self.unsaved.is_none() && self.saving.is_none() && !self.is_migrated;
         let is_whole = !self.graph.schema.fields().iter().any(|field| field.flags.untracked);
         let checkpoint = self.head.filter(|_| is_saved && is_whole)?;
         Some(Warm { checkpoint, state: self.state.clone(), unknown: self.unknown.clone() })
@@ -75,6 +76,9 @@ impl Machine {
             saving: None,
             unsaved: None,
             unknown: FieldSet::default(),
+            migrated: FieldSet::default(),
+            is_migrated: false,
+            begins_line: false,
             outbox: VecDeque::new(),
             events: Vec::new(),
             unsaved_events: Vec::new(),
@@ -93,29 +97,38 @@ impl Machine {
             came_in: first_step,
         };
         if let Some(loaded) = loaded {
-            match warm.filter(|warm| warm.checkpoint == loaded.checkpoint.id) {
-                Some(warm) => {
-                    (machine.state, machine.unknown) = (warm.state, warm.unknown);
-                    machine.written = read_written(&schema, &loaded.checkpoint);
-                }
-                None => {
-                    (machine.state, machine.written) = read_state(&schema, &loaded)?;
-                    machine.unknown = unknown_fields(&schema, &loaded);
-                }
-            }
-            machine.position = read_position(&machine.graph, &loaded.checkpoint)?;
-            machine.came_in = machine.position.step;
-            (machine.head, machine.durable) = (Some(loaded.checkpoint.id), Some(loaded.checkpoint.id));
-            // What an earlier process did in the same call of this graph counts as much as what this one does.
-            let same_call =
-                machine.config.outer_task.is_some() && loaded.checkpoint.outer_task == machine.config.outer_task;
-            let known = loaded.checkpoint.since_input.as_ref().filter(|_| same_call);
-            machine.since_input = known.map(|known| {
-                known.iter().filter_map(|(name, change)| Some((schema.find(name)?, change.clone()))).collect()
-            });
-            machine.pending = loaded.pending;
+            machine.take_up(loaded, warm)?;
         }
         Ok(machine)
+    }
+
+    /// Stands where a checkpoint stands.
+    fn take_up(&mut self, mut loaded: Loaded, warm: Option<Warm>) -> Result<()> {
+        let schema = self.graph.schema.clone();
+        match warm.filter(|warm| warm.checkpoint == loaded.checkpoint.id) {
+            Some(warm) => {
+                (self.state, self.unknown) = (warm.state, warm.unknown);
+                self.written = read_written(&schema, &loaded.checkpoint);
+            }
+            None => {
+                let read = read_thread(&self.graph, loaded)?;
+                (self.state, self.written, loaded) = (read.state, read.written, read.loaded);
+                self.unknown = unknown_fields(&schema, &loaded);
+                (self.migrated, self.is_migrated) = (read.migrated, read.from.is_some());
+            }
+        }
+        let checkpoint = &loaded.checkpoint;
+        self.position = read_position(&self.graph, checkpoint)?;
+        self.came_in = self.position.step;
+        (self.head, self.durable) = (Some(checkpoint.id), Some(checkpoint.id));
+        // What an earlier process did in the same call of this graph counts as much as what this one does.
+        let same_call = self.config.outer_task.is_some() && checkpoint.outer_task == self.config.outer_task;
+        let known = checkpoint.since_input.as_ref().filter(|_| same_call);
+        self.since_input = known.map(|known| {
+            known.iter().filter_map(|(name, change)| Some((schema.find(name)?, change.clone()))).collect()
+        });
+        self.pending = loaded.pending;
+        Ok(())
     }
 
     /// True when nothing has ever been saved on the thread.
@@ -169,6 +182,7 @@ impl Machine {
                 Error::new(Code::InputInvalid, "there is nothing to continue: the thread is new").help("give an input")
             );
         }
+        self.save_migrated();
         if self.is_finished() && self.config.namespace.is_root() {
             self.save_pending(Vec::new(), Some(ThreadStatus::Idle));
         }
@@ -289,7 +303,7 @@ impl Machine {
             for entry in mine {
                 match &entry.entry {
                     Entry::Done(output) => {
-                        status = Status::Done { resolved: self.read_output(output)?, kept: true };
+                        status = Status::Done { resolved: read_output(&self.graph, output)?, kept: true };
                     }
                     Entry::Skipped => status = Status::Skipped { kept: true },
                     Entry::Failed(_) | Entry::Refused(_) => {}

@@ -45,7 +45,7 @@ impl Machine {
     pub(super) fn hold_back(&mut self, source: Source, applied: Applied) {
         let mut unsaved = self.unsaved.take().unwrap_or_default();
         let draft = unsaved.draft.get_or_insert_with(|| {
-            let draft = Draft { parent: self.head, step: self.position.step, source };
+            let draft = Draft { parent: self.parent(), step: self.position.step, source };
             self.head = Some(CheckpointId::from_bits(self.config.world.fresh()));
             draft
         });

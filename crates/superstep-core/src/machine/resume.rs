@@ -22,6 +22,7 @@ impl Machine {
     /// # Errors
     /// When a question is not open or an answer does not fit its schema; nothing is changed then.
     pub fn resume(&mut self, resume: Resume) -> Result<()> {
+        self.save_migrated();
         let open = if is_planted(Bug::ResumeTwice) { self.all_questions() } else { self.open_questions() };
         let answers = match resume {
             Resume::One(value) => vec![(only_question(&open)?, value)],

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::store::{store_due, store_joins};
 use super::{Event, Machine};
-use crate::apply::Applied;
+use crate::apply::{Applied, FieldSet};
 use crate::change::Change;
 use crate::checkpoint::{Checkpoint, Entry, FORMAT_VERSION, FieldChange, Pending, Source};
 use crate::id::{CheckpointId, FieldId};
@@ -25,6 +25,7 @@ pub(super) struct Made {
 impl Machine {
     /// Asks for a new checkpoint of the state and position as they are now.
     pub(super) fn save_checkpoint(&mut self, source: Source, applied: Applied) {
+        self.is_migrated = false;
         if self.config.observe {
             let step = self.position.step;
             self.tell(Event::Values { step, state: self.state() });
@@ -33,12 +34,23 @@ impl Machine {
         if self.holds_back(source) {
             return self.hold_back(source, applied);
         }
-        let parent = self.head;
+        let parent = self.parent();
         let id = CheckpointId::from_bits(self.config.world.fresh());
         let changes = if parent.is_none() { self.everything() } else { self.changed(applied.changes.iter()) };
         self.head = Some(id);
         let status = self.status();
         self.send_off_checkpoint(lease, Made { id, parent, source, changes, pending: Vec::new(), status });
+    }
+
+    /// What the next checkpoint builds on.
+    pub(super) fn parent(&mut self) -> Option<CheckpointId> {
+        let is_first = std::mem::take(&mut self.begins_line);
+        self.head.filter(|_| !is_first)
+    }
+
+    /// Makes the next checkpoint the first of its graph's history: what was loaded is of another one.
+    pub fn begin_line(&mut self) {
+        self.begins_line = true;
     }
 
     /// How the thread stands between two supersteps; only the outermost graph says so.
@@ -111,6 +123,10 @@ impl Machine {
         &mut self,
         changes: impl Iterator<Item = &'a (FieldId, Change)>,
     ) -> SmallVec<[FieldChange; 2]> {
+        let migrated = std::mem::take(&mut self.migrated);
+        for id in migrated.iter() {
+            self.unknown.insert(id);
+        }
         let (graph, state, unknown) = (&self.graph, &*self.state, &mut self.unknown);
         let change = |(id, change): &(FieldId, Change)| {
             let field = graph.schema.field(*id);
@@ -122,7 +138,25 @@ impl Machine {
             let (name, part) = (field.name.clone(), field.ops.part(state, change));
             Some(FieldChange { field: name, change: change.clone(), part })
         };
-        changes.filter_map(change).collect()
+        let mut changed: SmallVec<[FieldChange; 2]> = changes.filter_map(change).collect();
+        if migrated != FieldSet::default() {
+            self.add_whole(&migrated, &mut changed);
+        }
+        changed
+    }
+
+    /// Adds fields that have to be saved although no superstep has changed them.
+    fn add_whole(&mut self, fields: &FieldSet, changed: &mut SmallVec<[FieldChange; 2]>) {
+        let schema = &self.graph.schema;
+        for id in fields.iter() {
+            self.unknown.remove(id);
+            let field = schema.field(id);
+            if !field.flags.untracked && !changed.iter().any(|known| known.field == field.name) {
+                let part = field.ops.part(&*self.state, &Change::Set);
+                changed.push(FieldChange { field: field.name.clone(), change: Change::Set, part });
+            }
+        }
+        changed.sort_by_key(|change| schema.find(&change.field));
     }
 
     /// Asks to keep what is known of tasks of the current checkpoint.

@@ -11,6 +11,7 @@ use crate::command::Output;
 use crate::datum::Datum;
 use crate::error::Error;
 use crate::field::AnyState;
+use crate::graph::NodeSpec;
 use crate::id::{CheckpointId, InterruptId, NodeId, TaskId, derive};
 
 /// One execution of one node in one superstep, for the rim to run.
@@ -25,6 +26,7 @@ pub struct Task {
     pub(super) send: Option<Arc<SendInput>>,
     /// What its id is made of.
     pub key: TaskKey,
+    pub(super) named: Option<Arc<str>>,
     /// The superstep.
     pub step: i64,
     /// How many supersteps may still run, this one included.
@@ -40,6 +42,12 @@ pub struct Task {
 }
 
 impl Task {
+    /// The name its node had when it became due, when that is not the one it has now: its id is made of it.
+    #[must_use]
+    pub fn named(&self) -> Option<&str> {
+        self.named.as_deref()
+    }
+
     /// What it is given in place of the state.
     #[must_use]
     pub fn payload(&self) -> Option<&Datum> {
@@ -87,17 +95,17 @@ impl TaskKey {
     }
 }
 
-/// The ids that tasks of a node have at a checkpoint.
+/// The ids that tasks of a node have at a checkpoint, also under names it had before.
 pub fn ids_at<'a>(
     namespace: &'a Namespace,
-    node: &'a str,
+    node: &'a NodeSpec,
     checkpoint: &'a Checkpoint,
 ) -> impl Iterator<Item = TaskId> + 'a {
-    let mine = checkpoint.due.iter().filter(move |due| *due.node == *node);
+    let mine = checkpoint.due.iter().filter(move |due| node.is_named(&due.node));
     mine.map(move |due| {
         let (origin, step) = due.since.unwrap_or((checkpoint.id, checkpoint.step));
         let fan_out = due.send.as_ref().map_or(0, |send| send.index + 1);
-        TaskKey { origin: origin.bits(), step, fan_out }.id(namespace, node)
+        TaskKey { origin: origin.bits(), step, fan_out }.id(namespace, &due.node)
     })
 }
 

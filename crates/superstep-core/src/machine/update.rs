@@ -165,6 +165,16 @@ impl Machine {
         }
     }
 
+    /// Saves a thread of an older version in today's shape before anything is added to what is known of its tasks: what
+    /// is stored with a checkpoint is of its version.
+    pub(super) fn save_migrated(&mut self) {
+        if !self.is_migrated || self.config.lease.is_none() {
+            return;
+        }
+        self.position.due = self.take_due();
+        self.save_after_update(crate::apply::Applied::default());
+    }
+
     /// The tasks that are due, marked with where they became due so that their ids stay.
     fn take_due(&mut self) -> SmallVec<[Due; 1]> {
         let (head, step) = (self.head, self.position.step);
@@ -173,7 +183,8 @@ impl Machine {
             return due;
         }
         for task in &mut due {
-            task.since = task.since.take().or(head.map(|checkpoint| Box::new(Since { checkpoint, step })));
+            let here = || head.map(|checkpoint| Box::new(Since { checkpoint, step, named: None }));
+            task.since = task.since.take().or_else(here);
         }
         due
     }

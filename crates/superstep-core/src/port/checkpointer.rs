@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use serde_json::Value;
 use smallvec::SmallVec;
 
-use super::BoxFuture;
+use super::{BoxFuture, Retention};
 use crate::change::Change;
 use crate::checkpoint::{Checkpoint, FieldChange, Mark, Namespace, Origin, Pending, Source};
 use crate::datum::Datum;
@@ -204,23 +204,6 @@ pub struct ThreadsQuery {
     pub after: Option<ThreadId>,
     /// At most this many.
     pub limit: Option<usize>,
-}
-
-/// Which checkpoints stay when a thread is pruned. The default keeps them all.
-#[derive(Debug, Clone)]
-pub struct Retention {
-    /// The newest of each namespace, of those that `without_runs` leaves.
-    pub keep_last: usize,
-    /// What these runs made goes, whatever else would keep it.
-    pub without_runs: Vec<RunId>,
-    /// Only say what would go.
-    pub dry_run: bool,
-}
-
-impl Default for Retention {
-    fn default() -> Self {
-        Self { keep_last: usize::MAX, without_runs: Vec::new(), dry_run: false }
-    }
 }
 
 /// What pruning did, or would do.

@@ -18,6 +18,7 @@ pub mod lineage;
 pub mod parallel;
 pub mod pending;
 pub mod records;
+pub mod retention;
 pub mod runs;
 pub mod threads;
 pub mod upkeep;
@@ -58,6 +59,7 @@ macro_rules! checkpointer_conformance {
         $crate::checkpointer_parallel!($open, $drive);
         $crate::checkpointer_pending!($open, $drive);
         $crate::checkpointer_records!($open, $drive);
+        $crate::checkpointer_retention!($open, $drive);
         $crate::checkpointer_runs!($open, $drive);
         $crate::checkpointer_threads!($open, $drive);
         $crate::checkpointer_upkeep!($open, $drive);

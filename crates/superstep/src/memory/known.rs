@@ -29,13 +29,6 @@ impl Known {
             }
         }
     }
-
-    /// Whether a person is still asked something.
-    pub(super) fn has_open_question(&self) -> bool {
-        let answers =
-            |id| self.entries.iter().any(|known| matches!(&known.entry, Entry::Answer(answer) if answer.id == id));
-        self.entries.iter().any(|known| matches!(&known.entry, Entry::Question(question) if !answers(question.id)))
-    }
 }
 
 /// As comparing [`Entry::slot`], without making text.

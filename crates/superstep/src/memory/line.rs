@@ -12,7 +12,7 @@ use superstep_core::checkpoint::{Checkpoint, FieldChange, Pending};
 use superstep_core::error::{Error, Result};
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::port::refusal::missing;
-use superstep_core::port::{At, Commit, HistoryQuery, Loaded, PruneReport, Retention, StateRef};
+use superstep_core::port::{At, Candidate, Commit, HistoryQuery, Loaded, PruneReport, Retention, StateRef};
 
 use super::known::Known;
 use super::version::{Heads, Slots, Table, Version};
@@ -251,21 +251,12 @@ impl Line {
         copy
     }
 
-    /// Removes what unwanted runs made, and of the rest all but the newest, what waits for a person, and results that
-    /// the newest still needs.
+    /// Removes what need not stay.
     pub(super) fn prune(&mut self, retention: &Retention, report: &mut PruneReport) {
-        // How many may stay, counted from the newest.
-        let mut wanted = 0;
-        let mut is_kept = |saved: &Saved| {
-            if retention.without_runs.contains(&saved.checkpoint.run) {
-                return false;
-            }
-            wanted += 1;
-            let is_needed = |known: &Known| wanted == 1 || known.has_open_question();
-            wanted <= retention.keep_last || saved.known.as_deref().is_some_and(is_needed)
-        };
-        let (mut kept, gone): (Vec<_>, Vec<_>) = self.saved.iter().rev().partition(|saved| is_kept(saved));
-        kept.reverse();
+        let candidates: Vec<_> =
+            self.saved.iter().map(|saved| Candidate::new(&saved.checkpoint, saved.pending())).collect();
+        let mut stays = retention.stays(&candidates).into_iter();
+        let (kept, gone): (Vec<_>, Vec<_>) = self.saved.iter().partition(|_| stays.next().unwrap_or(true));
         let mut seen = BTreeSet::new();
         self.visit(kept.iter().copied(), &mut seen, |_| {});
         self.visit(gone.iter().copied(), &mut seen, |version| report.bytes += version.bytes());

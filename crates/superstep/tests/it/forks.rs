@@ -258,7 +258,7 @@ async fn a_graph_inside_keeps_its_state_as_it_says() {
 async fn a_graph_inside_keeps_its_state_when_the_thread_is_pruned() {
     let graph = counting(superstep::Persistence::PerThread);
     graph.run(json!({ "topic": "x" })).thread("t").await.unwrap();
-    let retention = superstep::core::port::Retention { keep_last: 1, ..superstep::core::port::Retention::default() };
+    let retention = superstep::Retention::last(1);
     assert!(graph.threads().prune("t", &retention).await.unwrap().checkpoints > 0);
     let ended = graph.run(json!({ "topic": "y" })).thread("t").await.unwrap();
     assert_eq!(log(&ended.state), ["1", "2", "3", "4"]);

@@ -15,10 +15,11 @@ mod fields;
 mod forks;
 mod functional;
 mod graph;
-
+mod migrations;
 mod people;
 mod properties;
 mod reference;
+mod retention;
 mod running;
 mod schemas;
 mod smoke;

@@ -175,7 +175,7 @@ async fn a_pruned_thread_goes_on_like_its_twin() {
     let graph = asking();
     graph.run(json!({ "log": "in" })).thread("t").await.unwrap();
     graph.threads().copy("t", "twin").await.unwrap();
-    let retention = |dry_run| Retention { keep_last: 1, dry_run, ..Retention::default() };
+    let retention = |dry_run| Retention { dry_run, ..Retention::last(1) };
     let planned = graph.threads().prune("t", &retention(true)).await.unwrap();
     assert_eq!((planned.checkpoints, history(&graph, "t").await.len()), (1, 2));
     assert_eq!(graph.threads().prune("t", &retention(false)).await.unwrap().checkpoints, 1);
@@ -211,7 +211,7 @@ async fn what_a_run_made_is_removed() {
         graph.run(json!({ "log": input })).thread("t").await.unwrap();
     }
     let unwanted = graph.threads().state("t").await.unwrap().checkpoint.run;
-    let retention = Retention { without_runs: vec![unwanted], ..Retention::default() };
+    let retention = Retention { without_runs: vec![unwanted], ..Retention::everything() };
     assert_eq!(graph.threads().prune("t", &retention).await.unwrap().checkpoints, 3);
     assert_eq!(log(&graph.threads().state("t").await.unwrap().state), ["one", "a", "b"]);
     let outcome = graph.run(json!({ "log": "three" })).thread("t").await.unwrap();

@@ -29,7 +29,7 @@ fn one_of_two_stores_moves_a_thread() {
     assert_eq!(block_on(two.delete_thread(&"t".into())).unwrap_err().code(), Code::ThreadBusy);
     one.release(&lease);
     // Giving back does not wait; the next question to the same store comes after it.
-    block_on(one.prune(&"t".into(), &superstep::core::port::Retention::default())).unwrap();
+    block_on(one.prune(&"t".into(), &superstep::core::port::Retention::everything())).unwrap();
     let taken = block_on(two.acquire(&"t".into(), run(2))).unwrap();
     assert!(taken.fence > lease.fence);
     assert_eq!(block_on(one.commit(&Commit::empty(lease, "".into()))).unwrap_err().code(), Code::ThreadBusy);

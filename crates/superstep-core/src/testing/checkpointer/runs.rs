@@ -18,7 +18,7 @@ async fn by_runs(store: &SharedCheckpointer, runs: &[u128]) -> Writer {
 }
 
 async fn without(writer: &Writer, runs: &[u128]) -> PruneReport {
-    let retention = Retention { without_runs: runs.iter().copied().map(run).collect(), ..Retention::default() };
+    let retention = Retention { without_runs: runs.iter().copied().map(run).collect(), ..Retention::everything() };
     writer.store.prune(writer.thread(), &retention).await.expect("pruning works")
 }
 
@@ -91,14 +91,14 @@ pub async fn a_run_goes_in_all_graphs_of_one_thread(store: SharedCheckpointer) {
 /// R-FWK-43: the newest that stay are counted among what the runs leave.
 pub async fn the_newest_are_counted_without_the_runs(store: SharedCheckpointer) {
     let writer = by_runs(&store, &[1, 1, 1, 2, 2]).await;
-    let retention = Retention { keep_last: 2, without_runs: vec![run(2)], dry_run: true };
+    let retention = Retention { without_runs: vec![run(2)], ..Retention::last(2).dry_run() };
     let said = store.prune(writer.thread(), &retention).await.expect("counting works");
     assert_eq!((said.checkpoints, left(&writer).await.len()), (3, 5), "a dry run removes nothing");
     let done = store.prune(writer.thread(), &Retention { dry_run: false, ..retention }).await.expect("pruning works");
     assert_eq!((done.checkpoints, left(&writer).await), (3, vec![3, 2]));
 }
 
-/// R-FWK-43: a run that made nothing here removes nothing, and neither does the default.
+/// R-FWK-43: a run that made nothing here removes nothing, and neither does no run.
 pub async fn no_run_of_that_name_removes_nothing(store: SharedCheckpointer) {
     let writer = by_runs(&store, &[1, 2]).await;
     assert_eq!(without(&writer, &[7]).await, PruneReport::default());
@@ -151,7 +151,7 @@ macro_rules! checkpointer_runs {
                 check($open, $drive, checks::the_newest_are_counted_without_the_runs);
             }
 
-            /// R-FWK-43: a run that made nothing here removes nothing, and neither does the default.
+            /// R-FWK-43: a run that made nothing here removes nothing, and neither does no run.
             #[test]
             fn no_run_of_that_name_removes_nothing() {
                 check($open, $drive, checks::no_run_of_that_name_removes_nothing);

@@ -216,7 +216,7 @@ pub async fn the_threads_that_are_listed_exist(store: SharedCheckpointer) {
     Writer::open(&store, "told").await.stand(ThreadStatus::Error).await;
     writer.steps(3).await;
     store.copy_thread(writer.thread(), &"copy".into()).await.expect("the target is free");
-    let retention = Retention { keep_last: 0, ..Retention::default() };
+    let retention = Retention::last(0);
     store.prune(writer.thread(), &retention).await.expect("pruning works");
     assert_eq!(listed(&store, None, None).await, ["copy", "saved", "told"].map(Into::into));
     store.delete_thread(&"copy".into()).await.expect("nobody moves it");

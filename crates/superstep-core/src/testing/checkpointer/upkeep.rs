@@ -9,8 +9,7 @@ use crate::error::Code;
 use crate::port::{At, HistoryQuery, PruneReport, Retention, SharedCheckpointer, Stats};
 
 async fn prune(writer: &Writer, keep_last: usize) -> PruneReport {
-    let retention = Retention { keep_last, ..Retention::default() };
-    writer.store.prune(writer.thread(), &retention).await.expect("pruning works")
+    writer.store.prune(writer.thread(), &Retention::last(keep_last)).await.expect("pruning works")
 }
 
 async fn stats(store: &SharedCheckpointer) -> Stats {
@@ -96,7 +95,7 @@ pub async fn the_newest_that_stay_are_those_saved_last(store: SharedCheckpointer
 /// R-FWK-43: a dry run says what would go and removes nothing.
 pub async fn a_dry_run_removes_nothing(store: SharedCheckpointer) {
     let writer = grown(&store, 30).await;
-    let retention = Retention { keep_last: 4, dry_run: true, ..Retention::default() };
+    let retention = Retention::last(4).dry_run();
     let said = store.prune(writer.thread(), &retention).await.expect("counting works");
     assert_eq!((said.checkpoints, left(&writer).await.len()), (26, 30));
     assert_eq!(prune(&writer, 4).await.checkpoints, said.checkpoints);
@@ -154,7 +153,7 @@ pub async fn pruning_what_is_short_removes_nothing(store: SharedCheckpointer) {
     let writer = grown(&store, 3).await;
     assert_eq!(prune(&writer, 3).await, PruneReport::default());
     assert_eq!(prune(&writer, usize::MAX).await, PruneReport::default());
-    let nobody = store.prune(&"nobody".into(), &Retention { keep_last: 1, ..Retention::default() }).await;
+    let nobody = store.prune(&"nobody".into(), &Retention::last(1)).await;
     assert_eq!(nobody.expect("there is nothing to do"), PruneReport::default());
     assert_eq!(left(&writer).await, [3, 2, 1]);
 }

@@ -692,7 +692,7 @@ async fn a_growing_graph_grows_whatever_the_mode() {
             assert_eq!(counts(run(second)).await, json!([1, 2, 3, 4]), "{first:?} {second:?}");
             assert_eq!(counts(run(first).at(start)).await, json!([1, 2, 3, 4]), "{first:?} {second:?} on a new line");
             assert_eq!(counts(run(second)).await, json!([1, 2, 3, 4, 5, 6]), "{first:?} {second:?} on a new line");
-            graph.threads().prune("t", &Retention { keep_last: 1, ..Retention::default() }).await.unwrap();
+            graph.threads().prune("t", &Retention::last(1)).await.unwrap();
             assert_eq!(counts(run(first)).await, json!([1, 2, 3, 4, 5, 6, 7, 8]), "{first:?} {second:?} pruned");
         }
     }

@@ -399,7 +399,7 @@ async fn no_answer_of_a_store_is_made_up() {
     broken(Request::Copy);
     codes.push(threads.copy("t", "u").await.err());
     broken(Request::Prune);
-    codes.push(threads.prune("t", &Retention { keep_last: 1, ..Retention::default() }).await.err());
+    codes.push(threads.prune("t", &Retention::last(1)).await.err());
     broken(Request::Delete);
     codes.push(threads.delete("t").await.err());
     broken(Request::Stats);

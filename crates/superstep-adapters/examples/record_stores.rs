@@ -1,0 +1,65 @@
+//! Records the threads of `tests/it/recorded/workshop.rs` in the formats of this version, for all versions to come.
+//!
+//! Started by `cargo xtask record`. Writes a new folder and never touches one that is there.
+
+#[path = "../tests/it/recorded/workshop.rs"]
+mod workshop;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use superstep_adapters::postgres::Postgres;
+use superstep_adapters::sqlite::Sqlite;
+use superstep_cluster::{Private, postgres, run};
+use superstep_core::port::SharedCheckpointer;
+
+/// What any step may fail with.
+type Trouble = Box<dyn std::error::Error>;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let recorded = match std::env::args().nth(1) {
+        Some(folder) => Box::pin(record(PathBuf::from(folder))).await,
+        None => Err("name the folder of the new version, such as `fixtures/stores/v2`".into()),
+    };
+    match recorded {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(trouble) => {
+            eprintln!("error: {trouble}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn record(folder: PathBuf) -> Result<(), Trouble> {
+    if folder.exists() {
+        return Err(format!("{} is there already, and a recording is never made twice", folder.display()).into());
+    }
+    std::fs::create_dir_all(&folder)?;
+    let expected = in_sqlite(&folder.join("sqlite.db")).await?;
+    if in_postgres(&folder.join("postgres.sql")).await? != expected {
+        return Err("the two stores hold something else".into());
+    }
+    std::fs::write(folder.join("expected.json"), serde_json::to_string_pretty(&expected)? + "\n")?;
+    Ok(())
+}
+
+async fn in_sqlite(path: &Path) -> Result<serde_json::Value, Trouble> {
+    let store: SharedCheckpointer = Sqlite::open(path)?.into();
+    workshop::record(&store).await?;
+    Ok(workshop::told(&store).await?)
+}
+
+async fn in_postgres(path: &Path) -> Result<serde_json::Value, Trouble> {
+    let cluster = Private::start()?;
+    let store: SharedCheckpointer = Postgres::options().connect(&cluster.url()).await?.into();
+    workshop::record(&store).await?;
+    let told = workshop::told(&store).await?;
+    drop(store);
+    let plain = ["--no-owner", "--no-privileges", "--schema=superstep"];
+    let dump = run(postgres("pg_dump")?.args(plain).arg(cluster.url()))?;
+    // Newer clients lock their own commands; older ones do not know how.
+    let lines = dump.lines().filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"));
+    std::fs::write(path, lines.map(|line| format!("{line}\n")).collect::<String>())?;
+    Ok(told)
+}

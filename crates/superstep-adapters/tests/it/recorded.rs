@@ -1,0 +1,74 @@
+//! Stores as earlier versions wrote them: each opens, holds what it held, and goes on.
+//!
+//! Looks at every folder of `fixtures/stores`, so that a new version is a new folder and no new test.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use superstep::core::port::SharedCheckpointer;
+use superstep::{Compiled, Outcome};
+
+#[cfg(feature = "postgres")]
+mod in_postgres;
+#[cfg(feature = "sqlite")]
+mod in_sqlite;
+mod reshaped;
+mod workshop;
+
+use reshaped::check_reshaped;
+use workshop::{Job, order, told, workshop};
+
+/// Every recorded version: its name and its folder.
+fn versions() -> Vec<(String, PathBuf)> {
+    let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/stores");
+    let folders = std::fs::read_dir(stores).unwrap().map(|entry| entry.unwrap());
+    let mut all: Vec<_> = folders.map(|entry| (entry.file_name().into_string().unwrap(), entry.path())).collect();
+    all.sort();
+    assert!(all.iter().any(|(name, _)| name == "v1"), "the first version is recorded: {all:?}");
+    all
+}
+
+/// What the store of a version held when it was recorded.
+fn expected(folder: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(folder.join("expected.json")).unwrap()).unwrap()
+}
+
+/// The store holds what was recorded: every state of every checkpoint, and what is known of tasks.
+async fn check_held(version: &str, folder: &Path, store: &SharedCheckpointer) {
+    let (held, expected) = (told(store).await.unwrap(), expected(folder));
+    for (thread, expected) in expected.as_object().unwrap() {
+        assert_eq!(held[thread], *expected, "{version}: thread {thread}");
+    }
+    assert_eq!(held, expected, "{version}");
+}
+
+fn finished(outcome: &Outcome<Job>) -> &Job {
+    assert!(outcome.is_finished(), "{:?}", outcome.status);
+    &outcome.state
+}
+
+/// Every thread goes on: a question is answered, a graph inside ends, and who was finished takes another input.
+async fn check_going_on(store: &SharedCheckpointer) {
+    let graph = workshop(store.clone());
+    let answered = graph.resume("interrupted", true).await.unwrap();
+    assert_eq!(finished(&answered).log, ["cut for ask", "approved: true"], "what had finished did not run again");
+    assert_eq!((answered.state.cost, answered.state.approved), (3, Some(true)));
+    let fitted = graph.resume("inside", false).await.unwrap();
+    assert_eq!(finished(&fitted).log, ["measured", "fits: false"]);
+    for thread in ["finished", "forked", "long", "pruned", "interrupted"] {
+        let before = log(&graph, thread).await;
+        let out = graph.run(order("again", 0)).thread(thread).await.unwrap();
+        let (kept, new) = finished(&out).log.split_at(before.len());
+        assert_eq!((kept, new), (&before[..], &["cut for again".to_owned()][..]), "{thread}");
+        assert_eq!(log(&graph, thread).await, out.state.log, "{thread}");
+        assert_eq!(out.state.chat.iter().next_back().unwrap().text(), report(&out.state));
+    }
+}
+
+async fn log(graph: &Compiled<Job>, thread: &str) -> Vec<String> {
+    graph.threads().state(thread).await.unwrap().state.log.clone()
+}
+
+fn report(job: &Job) -> String {
+    format!("{} things done for {}", job.log.len(), job.cost)
+}

@@ -1,0 +1,42 @@
+//! Recorded PostgreSQL databases, each put back into a database of its own.
+
+use std::path::Path;
+
+use superstep::core::port::{SharedCheckpointer, ThreadStatus};
+use superstep_adapters::postgres::Postgres;
+use superstep_cluster::run;
+
+use super::{check_going_on, check_held, check_reshaped, versions};
+use crate::postgres::cluster::{Cluster, client};
+
+/// A recorded database, in a database of its own.
+async fn put_back(purpose: &str, version: &str, recorded: &Path) -> SharedCheckpointer {
+    let cluster = Cluster::shared();
+    let name = format!("recorded_{purpose}_{version}_{}", std::process::id());
+    cluster.query(&format!("CREATE DATABASE {name}"));
+    let url = cluster.url().replace("/postgres?", &format!("/{name}?"));
+    run(client(&url).args(["-v", "ON_ERROR_STOP=1", "-f"]).arg(recorded.join("postgres.sql"))).unwrap();
+    Postgres::options().connect(&url).await.unwrap().into()
+}
+
+/// R-FWK-47, R-FWK-37: tables of every version open, hold what they held, and go on.
+#[tokio::test]
+async fn tables_of_every_version_open_and_go_on() {
+    for (version, recorded) in versions() {
+        let store = put_back("held", &version, &recorded).await;
+        check_held(&version, &recorded, &store).await;
+        check_going_on(&store).await;
+        let status = store.status(&"interrupted".into()).await.unwrap();
+        assert_eq!(status, Some(ThreadStatus::Idle), "{version}");
+    }
+}
+
+/// R-FWK-47: threads in tables of every version go on when their state has another shape by now.
+#[tokio::test]
+async fn tables_of_every_version_go_on_in_a_new_shape() {
+    for (version, recorded) in versions() {
+        let store = put_back("reshaped", &version, &recorded).await;
+        check_reshaped(&store).await;
+        assert_eq!(store.stats().await.unwrap().threads, 6, "{version}");
+    }
+}

@@ -1,0 +1,48 @@
+//! `cargo xtask record`: threads in the stored formats of today, for all versions to come to read.
+//!
+//! What is recorded is the example's business; here it is started, with a folder that must be new.
+
+use crate::workspace::Workspace;
+
+/// The line of `--help`.
+pub(crate) const HELP: &str = "record threads in the stored formats of today: NAME, such as v2, which must be new";
+
+/// What Cargo is told before the folder.
+const PROGRAM: [&str; 9] =
+    ["run", "--quiet", "--package", "superstep-adapters", "--all-features", "--example", "record_stores", "--", ""];
+
+/// Records a version.
+///
+/// # Errors
+/// When the name is not one of a version, the folder is there, or nothing can be recorded.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
+    let folder = folder(arguments)?;
+    let mut words = PROGRAM;
+    words[PROGRAM.len() - 1] = &folder;
+    match workspace.cargo(&words).status().map_err(|error| format!("the recorder does not start: {error}"))? {
+        status if status.success() => Ok(()),
+        status => Err(format!("nothing was recorded: {status}")),
+    }
+}
+
+fn folder(arguments: &[String]) -> Result<String, String> {
+    let is_version = |name: &str| name.strip_prefix('v').is_some_and(|number| number.parse::<u32>().is_ok());
+    match arguments {
+        [name] if is_version(name) => Ok(format!("fixtures/stores/{name}")),
+        _ => Err(format!("`{}` is not the name of a version; write one such as `v2`", arguments.join(" "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_versions_are_recorded() {
+        assert_eq!(folder(&["v12".to_owned()]).unwrap(), "fixtures/stores/v12");
+        for wrong in [&["12"][..], &["v"], &["v1", "v2"], &["../v1"], &[]] {
+            let given: Vec<String> = wrong.iter().map(|word| (*word).to_owned()).collect();
+            assert!(folder(&given).is_err(), "{wrong:?}");
+        }
+    }
+}
