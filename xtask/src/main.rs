@@ -4,6 +4,7 @@
 
 mod conformance;
 mod count;
+mod langgraph;
 mod ledger;
 mod parity;
 mod python;
@@ -39,6 +40,7 @@ const COMMANDS: [Command; 9] = [
     Command { name: "parity", help: parity::HELP, run: parity::run },
     Command { name: "record", help: record::HELP, run: record::run },
     Command { name: "conformance", help: conformance::HELP, run: conformance::run },
+    Command { name: "langgraph", help: langgraph::HELP, run: langgraph::run },
 ];
 
 fn main() -> ExitCode {

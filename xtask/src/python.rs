@@ -6,7 +6,14 @@ use std::process::Command;
 use crate::workspace::Workspace;
 
 /// What is installed, by name. The versions the comparisons were made with.
-const PACKAGES: [&str; 2] = ["langgraph==1.2.20", "langgraph-checkpoint-conformance==0.0.2"];
+const PACKAGES: [&str; 6] = [
+    "langgraph==1.2.20",
+    "langgraph-checkpoint-conformance==0.0.2",
+    "langgraph-checkpoint-sqlite==3.1.2",
+    "langgraph-checkpoint-postgres==3.2.0",
+    "langchain-core==1.7.2",
+    "psycopg[binary]==3.3.8",
+];
 
 /// The interpreter that has the packages.
 ///

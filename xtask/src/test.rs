@@ -5,12 +5,12 @@
 use std::time::Instant;
 
 use crate::workspace::Workspace;
-use crate::{conformance, count, servers, sim, spec, tidy, torture};
+use crate::{conformance, count, langgraph, servers, sim, spec, tidy, torture};
 
 /// The line of `--help`.
 pub(crate) const HELP: &str = "formatting, lints, tests, simulation, torture, documentation, house rules, LangGraph's \
-                               suite, instruction counts \
-                               [--quick: less simulation; no torture, documentation, suite or counts]";
+                               suite, its threads, instruction counts \
+                               [--quick: less simulation; no torture, documentation, LangGraph or counts]";
 
 /// What one step does.
 enum Work {
@@ -22,6 +22,7 @@ enum Work {
     Tidy,
     Spec,
     Conformance,
+    LangGraph,
     Count,
 }
 
@@ -38,7 +39,7 @@ const fn cargo(name: &'static str, arguments: &'static [&'static str]) -> Step {
 }
 
 /// Every step, in order.
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     cargo("fmt", &["fmt", "--all", "--", "--check"]),
     cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     Step { name: "nextest is installed", is_quick: true, work: Work::Nextest },
@@ -62,6 +63,7 @@ const STEPS: [Step; 13] = [
     Step { name: "tidy", is_quick: true, work: Work::Tidy },
     Step { name: "spec", is_quick: true, work: Work::Spec },
     Step { name: "LangGraph's suite", is_quick: false, work: Work::Conformance },
+    Step { name: "LangGraph's threads", is_quick: false, work: Work::LangGraph },
     Step { name: "instruction counts", is_quick: false, work: Work::Count },
 ];
 
@@ -82,8 +84,11 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
         perform(workspace, &step.work, quick).map_err(|problem| format!("step `{}` failed: {problem}", step.name))?;
         println!("    {} ok, {:.1} s", step.name, step_begun.elapsed().as_secs_f64());
     }
-    let left_out =
-        if quick { ", torture, documentation, LangGraph's suite and instruction counts left out" } else { "" };
+    let left_out = if quick {
+        ", torture, documentation, LangGraph's suite and threads, and instruction counts left out"
+    } else {
+        ""
+    };
     println!("everything passed in {:.1} s{left_out}", begun.elapsed().as_secs_f64());
     Ok(())
 }
@@ -98,6 +103,7 @@ fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<(), String
         Work::Tidy => tidy::run(workspace, &[]),
         Work::Spec => spec::run(workspace, &["--check".to_owned()]),
         Work::Conformance => conformance::run(workspace, &[]),
+        Work::LangGraph => langgraph::run(workspace, &[]),
         Work::Count => count::run(workspace, &[]),
     }
 }

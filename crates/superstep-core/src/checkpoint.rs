@@ -17,8 +17,12 @@ use crate::error::{Code, Error, Place};
 use crate::id::{CheckpointId, InterruptId, RunId, TaskId, ThreadId};
 
 mod pieces;
+mod thread_copy;
+mod thread_file;
 
 pub use pieces::{Ahead, Mark, Origin};
+pub use thread_copy::{CopiedCheckpoint, ThreadCopy};
+pub use thread_file::{FILE_VERSION, LONGEST_LINE, ThreadReader, ThreadWriter};
 
 /// The version of the persisted form. A number is never reused.
 pub const FORMAT_VERSION: u32 = 1;

@@ -9,6 +9,7 @@ mod forward;
 mod key_value;
 pub mod refusal;
 mod retention;
+mod put_thread;
 
 pub use checkpointer::{
     At, Checkpointer, Commit, FieldLog, HistoryQuery, KnownCheckpointer, Lease, Loaded, PruneReport,

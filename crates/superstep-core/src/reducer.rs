@@ -119,7 +119,8 @@ pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
     fn stamp(_input: &mut Self::Input, _fresh: &mut dyn FnMut() -> String) {}
 }
 
-/// Replays a change of a value that is always stored whole.
+/// Replays a change of a value that is always stored whole. One that was not, by another program or by a reducer the field
+/// had before, is replayed on the value as JSON.
 pub(crate) fn restore_whole<T: FieldValue>(value: &mut T, change: &Change, part: Datum) -> Result<(), Fault> {
     match change {
         Change::Unchanged => Ok(()),
@@ -127,7 +128,12 @@ pub(crate) fn restore_whole<T: FieldValue>(value: &mut T, change: &Change, part:
             *value = part.take()?;
             Ok(())
         }
-        other => Err(Fault::new(format!("a stored change of kind {other:?} does not fit this field"))),
+        other => {
+            let mut json = serde_json::to_value(&*value)?;
+            crate::json_reducer::restore(&mut json, other, &part.to_json()?)?;
+            *value = serde_json::from_value(json)?;
+            Ok(())
+        }
     }
 }
 

@@ -13,6 +13,8 @@ pages! {
     graphs "guides/graphs.md";
     people "guides/people.md";
     threads "guides/threads.md";
+    moving "guides/moving.md";
+    bring_your_threads "guides/langgraph.md";
     stores "guides/stores.md";
     migrations "guides/migrations.md";
     retention "guides/retention.md";

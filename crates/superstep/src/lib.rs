@@ -35,6 +35,7 @@ mod subgraph;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod threads;
+pub mod transfer;
 mod warm;
 
 pub use cache::{Cache, CachePolicy};
@@ -58,6 +59,8 @@ pub use store::{MemoryStore, SharedStore, Store};
 pub use stream::{EventKind, RunEvent, RunStream};
 pub use threads::{Checked, Depth, Finding, Pruned, Snapshot, TaskState, Threads, UpdateState};
 
+#[cfg(feature = "langgraph-import")]
+pub use superstep_adapters::langgraph;
 #[cfg(feature = "postgres")]
 pub use superstep_adapters::postgres;
 #[cfg(feature = "sealed")]

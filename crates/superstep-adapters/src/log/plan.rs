@@ -42,7 +42,7 @@ pub(crate) struct Line {
 }
 
 /// A checkpoint as far as the next one builds on it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Base {
     /// The checkpoint; `None` before the first.
     pub(crate) id: Option<CheckpointId>,

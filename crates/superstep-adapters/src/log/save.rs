@@ -4,6 +4,7 @@
 //! ([`Tables`]); that a commit is put together anew when somebody else was there, and that one which is in the tables
 //! already is recognised, is decided here for all of them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use superstep_core::checkpoint::Namespace;
@@ -118,7 +119,9 @@ pub(crate) async fn save(tables: &impl Tables, commit: &Commit) -> Result<()> {
 
 async fn try_save(tables: &impl Tables, commit: &Commit, parts: &[&Commit]) -> Result<(), Refusal> {
     let thread = tables.held().find(&commit.lease)?;
-    let mut drafting = Drafting { tables, thread: &thread, lease: &commit.lease, lines: Vec::new() };
+    let forks = forks(parts);
+    let mut drafting =
+        Drafting { tables, thread: &thread, lease: &commit.lease, lines: Vec::new(), forks, bases: Vec::new() };
     for part in parts {
         drafting.add(part).await?;
     }
@@ -173,6 +176,22 @@ struct Drafting<'a, T> {
     thread: &'a Thread,
     lease: &'a Lease,
     lines: Vec<(LineJob, Entry)>,
+    /// Checkpoints that something later than their first child may build on.
+    forks: BTreeSet<CheckpointId>,
+    /// Those of them that are not in the tables yet, each with the place of its line.
+    bases: Vec<(usize, Base)>,
+}
+
+/// The checkpoints that a part builds on without coming right after them.
+fn forks(parts: &[&Commit]) -> BTreeSet<CheckpointId> {
+    let mut newest: BTreeMap<&Namespace, CheckpointId> = BTreeMap::new();
+    let mut forks = BTreeSet::new();
+    for part in parts {
+        let Some(checkpoint) = &part.checkpoint else { continue };
+        let before = newest.insert(&part.namespace, checkpoint.id);
+        forks.extend(checkpoint.parent.filter(|parent| before.is_some_and(|before| before != *parent)));
+    }
+    forks
 }
 
 impl<T: Tables> Drafting<'_, T> {
@@ -196,6 +215,9 @@ impl<T: Tables> Drafting<'_, T> {
             job.bases.extend(base.id.filter(|_| base.number <= job.newest).map(|id| (base.number, id)));
             job.drafts.push(entry.line.plan(checkpoint, part, self.tables.held().form())?);
             entry.is_planned = true;
+            if self.forks.contains(&checkpoint.id) {
+                self.bases.push((place, entry.line.base.clone()));
+            }
         }
         for pending in &part.pending {
             let number = self.number(place, id.map(|id| (id, number)), pending.checkpoint).await?;
@@ -245,6 +267,10 @@ impl<T: Tables> Drafting<'_, T> {
             entry.line.base = Base::default();
             return Ok(None);
         };
+        if let Some((_, base)) = self.bases.iter().find(|(line, base)| *line == place && base.id == Some(parent)) {
+            entry.line.base = base.clone();
+            return Ok(());
+        }
         let at = (self.lease.thread.clone(), job.namespace.clone());
         let Some(base) = self.tables.base(at, parent).await? else { return Ok(Some(parent)) };
         self.lines[place].1.line.base = base;
@@ -254,7 +280,8 @@ impl<T: Tables> Drafting<'_, T> {
     /// The number of a checkpoint that something is known of.
     async fn number(&self, place: usize, before: Option<(CheckpointId, u64)>, id: CheckpointId) -> Result<u64> {
         let (job, entry) = &self.lines[place];
-        if let Some(draft) = job.drafts.iter().find(|draft| draft.row.mark.id == id) {
+        // As a rule it is the newest one.
+        if let Some(draft) = job.drafts.iter().rev().find(|draft| draft.row.mark.id == id) {
             return Ok(draft.row.number);
         }
         if let Some((_, number)) = before.filter(|(known, _)| *known == id) {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+#[cfg(all(feature = "langgraph-import", feature = "postgres", feature = "sqlite"))]
+mod langgraph;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
@@ -12,3 +14,5 @@ mod sealed;
 mod spilled;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(all(feature = "sealed", feature = "sqlite"))]
+mod transfer;

@@ -30,8 +30,18 @@ fn options() -> Options {
 }
 
 /// A store without anything in it, on the server that all tests share.
-fn open() -> Postgres {
+pub(crate) fn open() -> Postgres {
     block_on(options().connect(&Cluster::shared().url())).unwrap()
+}
+
+/// The address of a database of its own, on the server that all tests share, after the statements of a file.
+#[cfg(feature = "langgraph-import")]
+pub(crate) fn database(file: &std::path::Path) -> String {
+    let (cluster, name) = (Cluster::shared(), schema());
+    cluster.query(&format!("CREATE DATABASE {name}"));
+    let url = cluster.url().replace("/postgres?", &format!("/{name}?"));
+    superstep_cluster::run(cluster::client(&url).args(["-v", "ON_ERROR_STOP=1", "-f"]).arg(file)).unwrap();
+    url
 }
 
 /// Tries again for a while.

@@ -27,4 +27,5 @@ mod state;
 mod subgraphs;
 mod support;
 mod threads;
+mod transfer;
 mod updates;

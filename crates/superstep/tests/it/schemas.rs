@@ -325,3 +325,38 @@ async fn falsy_results_are_results() {
     assert_eq!(ended.state.to_json(), expected);
     assert_eq!(history(&graph, "t").await[0].state.to_json(), expected);
 }
+
+#[derive(State, Clone, Debug, Serialize, Deserialize)]
+struct Growing {
+    #[reduce(append)]
+    log: Vec<u32>,
+    #[reduce(merge)]
+    notes: std::collections::BTreeMap<String, u32>,
+}
+
+#[derive(State, Clone, Debug, Serialize, Deserialize)]
+struct Plain {
+    log: std::collections::VecDeque<u32>,
+    notes: Value,
+}
+
+/// R-FWK-47: a field whose reducer was taken away, or whose type is another with the same form, reads what was saved.
+#[tokio::test]
+async fn a_field_that_lost_its_reducer_reads_what_was_saved() {
+    let memory = Memory::new();
+    let mut graph = Graph::<Growing>::new("grow");
+    let grow = graph.node("grow", |state: View<Growing>| {
+        let notes = std::collections::BTreeMap::from([(format!("n{}", state.log.len()), 1)]);
+        Growing::update().log(2_u32).notes(notes)
+    });
+    graph.edge(START, grow).edge(grow, END).checkpointer(memory.clone());
+    let growing = graph.compile().unwrap();
+    for _ in 0..2 {
+        growing.run(Growing::input().log(1_u32)).thread("t").await.unwrap();
+    }
+    let mut graph = Graph::<Plain>::new("grow");
+    let keep = graph.node("grow", Plain::update);
+    graph.edge(START, keep).edge(keep, END).checkpointer(memory);
+    let state = graph.compile().unwrap().threads().state("t").await.unwrap().state;
+    assert_eq!((json!(state.log), &state.notes), (json!([1, 2, 1, 2]), &json!({ "n1": 1, "n3": 1 })));
+}

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::writer::{Writer, id};
 use crate::error::Code;
-use crate::port::{At, HistoryQuery, SharedCheckpointer};
+use crate::port::{At, Commit, HistoryQuery, SharedCheckpointer};
 
 /// R-FWK-34: each checkpoint names the one it follows, the first none.
 pub async fn each_checkpoint_names_its_parent(store: SharedCheckpointer) {
@@ -115,6 +115,35 @@ pub async fn a_fork_of_a_fork_builds_on_it(store: SharedCheckpointer) {
     writer.step(json!({ "log": ["end"] })).await;
     assert_eq!(writer.values()["log"].as_array().map(Vec::len), Some(31));
     assert_eq!(writer.stored(At::Latest).await, writer.values());
+}
+
+/// R-FWK-49: in one transaction, too, a checkpoint may build on any earlier one.
+pub async fn forks_in_one_transaction_build_on_their_parents(store: SharedCheckpointer) {
+    let draft = |writer: &mut Writer, update| {
+        let commit = writer.draft(update);
+        writer.head = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
+        (writer.next, writer.step) = (writer.next + 1, writer.step + 1);
+        (commit, writer.head.expect("it was drafted"), writer.values())
+    };
+    let mut writer = Writer::open(&store, "thread").await;
+    writer.step(json!({ "log": ["saved"] })).await;
+    let (mut drafts, mut lines) = (Vec::new(), vec![writer.clone()]);
+    for index in 0..30 {
+        if index % 4 == 0 {
+            lines.push(Writer { next: 100 * (index + 1), ..lines[lines.len() / 2].clone() });
+        }
+        let line = index as usize % lines.len();
+        drafts.push(draft(&mut lines[line], json!({ "log": [index as u64], "notes": { "n": index as u64 } })));
+    }
+    let inside = drafts.iter().map(|(commit, ..)| commit.clone()).collect();
+    let all = Commit { inside, ..writer.note(Vec::new(), None) };
+    store.commit(&all).await.expect("a good commit is taken");
+    for (_, id, values) in &drafts {
+        assert_eq!(writer.stored(At::Id(*id)).await, *values);
+    }
+    let listed = writer.listed(&HistoryQuery::default()).await;
+    let saved = drafts.iter().rev().map(|(_, id, _)| id.bits()).chain([1]);
+    assert_eq!(listed, saved.collect::<Vec<_>>());
 }
 
 /// R-FWK-33: a parent that nobody saved is refused.
@@ -231,6 +260,12 @@ macro_rules! checkpointer_lineage {
             #[test]
             fn a_fork_of_a_fork_builds_on_it() {
                 check($open, $drive, checks::a_fork_of_a_fork_builds_on_it);
+            }
+
+            /// R-FWK-49: in one transaction, too, a checkpoint may build on any earlier one.
+            #[test]
+            fn forks_in_one_transaction_build_on_their_parents() {
+                check($open, $drive, checks::forks_in_one_transaction_build_on_their_parents);
             }
 
             /// R-FWK-33: a parent that nobody saved is refused.

@@ -1,0 +1,38 @@
+//! Brings every thread of a LangGraph SQLite file into a file of ours, and says what came.
+//!
+//! `cargo run -p superstep-adapters --all-features --example import_langgraph -- checkpoints.sqlite threads.db`
+
+use superstep::Error;
+use superstep_adapters::langgraph::LangGraph;
+use superstep_adapters::sqlite::Sqlite;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [from, to] = &arguments[..] else {
+        return Err("name a file of LangGraph's and one of ours: checkpoints.sqlite threads.db".into());
+    };
+    let (python, ours) = (LangGraph::sqlite(from)?, Sqlite::open(to)?);
+    let mut failed = 0;
+    for thread in python.threads().await? {
+        match python.import(&thread, ours.clone()).await {
+            Ok(brought) => {
+                let due = if brought.due.is_empty() { "nothing".to_owned() } else { brought.due.join(", ") };
+                println!(
+                    "{thread}: {} checkpoints of {} graphs; {due} due, {} open questions",
+                    brought.checkpoints, brought.graphs, brought.questions
+                );
+                brought.notes.iter().for_each(|note| println!("    {note}"));
+            }
+            Err(error) => {
+                failed += 1;
+                println!("{thread}: not imported\n{}", indented(&error));
+            }
+        }
+    }
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} threads were not imported").into()) }
+}
+
+fn indented(error: &Error) -> String {
+    error.to_string().lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}

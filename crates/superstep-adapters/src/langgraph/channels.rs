@@ -1,0 +1,266 @@
+//! The channels of a checkpoint of LangGraph's: which hold the state, and what the others say about who is due.
+//!
+//! LangGraph has no list of due nodes: a node is due when one of its channels has a version it has not seen.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use superstep_core::checkpoint::{StoredJoin, WhyKind};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Tasks with an input of their own.
+pub(super) const SENDS: &str = "__pregel_tasks";
+const START: &str = "__start__";
+const BRANCH: &str = "branch:to:";
+const JOIN: &str = "join:";
+
+/// What a channel is for.
+#[derive(Debug, PartialEq)]
+pub(super) enum Use<'a> {
+    /// A key of the state.
+    Field,
+    /// Makes a node due.
+    Branch(&'a str),
+    /// Gathers nodes until another one is due.
+    Join(Vec<&'a str>, &'a str),
+    /// Tasks with an input of their own.
+    Sends,
+    /// The engine's own.
+    Inner,
+}
+
+pub(super) fn use_of(channel: &str) -> Use<'_> {
+    if let Some(node) = channel.strip_prefix(BRANCH) {
+        return Use::Branch(node);
+    }
+    if let Some((sources, target)) = channel.strip_prefix(JOIN).and_then(|rest| rest.rsplit_once(':')) {
+        return Use::Join(sources.split('+').collect(), target);
+    }
+    match channel {
+        SENDS => Use::Sends,
+        // A state that is no map is one channel.
+        "__root__" => Use::Field,
+        inner if inner.starts_with("__") => Use::Inner,
+        _ => Use::Field,
+    }
+}
+
+/// A checkpoint as LangGraph knows it.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) id: String,
+    pub(super) namespace: String,
+    pub(super) step: i64,
+    /// When, as LangGraph writes it.
+    pub(super) time: Option<String>,
+    pub(super) channels: Map<String, Value>,
+    versions: Map<String, Value>,
+    seen: Map<String, Value>,
+}
+
+/// A task that is due.
+#[derive(Debug, PartialEq)]
+pub(super) struct Task {
+    pub(super) node: String,
+    pub(super) why: WhyKind,
+    /// The place among the sends, and the input.
+    pub(super) send: Option<(u32, Value)>,
+    /// Its id in LangGraph.
+    pub(super) id: String,
+}
+
+/// What comes after a checkpoint.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Ahead {
+    /// In the order in which LangGraph applies what tasks write.
+    pub(super) due: Vec<Task>,
+    pub(super) joins: Vec<StoredJoin>,
+    pub(super) deferred: Vec<String>,
+}
+
+impl Stored {
+    pub(super) fn new((namespace, id): (&str, &str), step: i64, mut checkpoint: Map<String, Value>) -> Self {
+        let time = checkpoint.get("ts").and_then(Value::as_str).map(str::to_owned);
+        let mut map = |key: &str| match checkpoint.remove(key) {
+            Some(Value::Object(map)) => map,
+            _ => Map::new(),
+        };
+        let (channels, versions, seen) = (map("channel_values"), map("channel_versions"), map("versions_seen"));
+        Self { id: id.to_owned(), namespace: namespace.to_owned(), step, time, channels, versions, seen }
+    }
+
+    /// True while the input waits to be taken in.
+    pub(super) fn waits_for_start(&self) -> bool {
+        self.channels.contains_key(START)
+    }
+
+    /// Forgets who would be due: nothing but the start can run.
+    pub(super) fn nothing_is_due(&mut self) {
+        self.versions.clear();
+        self.channels.remove(SENDS);
+    }
+
+    /// Whether a channel has had a value.
+    pub(super) fn knows(&self, channel: &str) -> bool {
+        self.versions.contains_key(channel)
+    }
+
+    /// Whether a node has not seen a channel as it is.
+    fn is_new_to(&self, node: &str, channel: &str) -> bool {
+        let Some(version) = self.versions.get(channel) else { return false };
+        self.seen.get(node).and_then(|seen| seen.get(channel)).is_none_or(|seen| is_newer(version, seen))
+    }
+
+    pub(super) fn ahead(&self) -> Ahead {
+        let (mut ahead, mut pulled) = (Ahead::default(), BTreeMap::new());
+        for (channel, value) in &self.channels {
+            match use_of(channel) {
+                Use::Branch(node) if self.is_new_to(node, channel) => match finished(value) {
+                    Some(false) => ahead.deferred.push(node.to_owned()),
+                    _ => drop(pulled.entry(node).or_insert(WhyKind::Edge)),
+                },
+                Use::Join(sources, target) => {
+                    let arrived = arrived(value, &sources);
+                    let is_full = arrived.len() == sources.len();
+                    match finished(value) {
+                        Some(false) if is_full => ahead.deferred.push(target.to_owned()),
+                        _ if is_full && self.is_new_to(target, channel) => {
+                            pulled.entry(target).or_insert(WhyKind::Join);
+                        }
+                        _ if is_full || arrived.is_empty() => {}
+                        _ => ahead.joins.push(StoredJoin {
+                            target: target.into(),
+                            sources: sources.iter().map(|source| (*source).into()).collect(),
+                            arrived: arrived.iter().map(|source| (*source).into()).collect(),
+                        }),
+                    }
+                }
+                _ => {}
+            }
+        }
+        let pulled = pulled.into_iter().map(|(node, why)| self.pull(node, why));
+        let sends = self.channels.get(SENDS).and_then(Value::as_array);
+        let sends = sends.into_iter().flatten().zip(0..).filter_map(|(send, index)| self.push(send, index));
+        ahead.due = pulled.chain(sends).collect();
+        ahead
+    }
+
+    fn pull(&self, node: &str, why: WhyKind) -> Task {
+        let branch = format!("{BRANCH}{node}");
+        let joins = self.versions.keys().filter(|channel| matches!(use_of(channel), Use::Join(_, to) if to == node));
+        let mut triggers: Vec<&str> = joins.map(String::as_str).chain([branch.as_str()]).collect();
+        triggers.sort_unstable();
+        let id = self.task_id(node, "__pregel_pull", &triggers.concat());
+        Task { node: node.to_owned(), why, send: None, id }
+    }
+
+    fn push(&self, send: &Value, index: u32) -> Option<Task> {
+        let node = send.get("node")?.as_str()?;
+        let payload = send.get("arg").cloned().unwrap_or(Value::Null);
+        let id = self.task_id(node, "__pregel_push", &index.to_string());
+        Some(Task { node: node.to_owned(), why: WhyKind::Send, send: Some((index, payload)), id })
+    }
+
+    /// The id that LangGraph gives a task of the next superstep.
+    fn task_id(&self, node: &str, kind: &str, rest: &str) -> String {
+        let mut bytes: Vec<u8> = hex(&self.id).unwrap_or_default();
+        let path = inside(&self.namespace, node);
+        for part in [&path, &(self.step + 1).to_string(), node, kind, rest] {
+            bytes.extend_from_slice(part.as_bytes());
+        }
+        let hash = format!("{:032x}", xxh3_128(&bytes));
+        [&hash[..8], &hash[8..12], &hash[12..16], &hash[16..20], &hash[20..]].join("-")
+    }
+}
+
+/// The path of a node in a graph.
+pub(super) fn inside(namespace: &str, node: &str) -> String {
+    if namespace.is_empty() { node.to_owned() } else { format!("{namespace}|{node}") }
+}
+
+/// The id LangGraph gives the question of a task that has so many answers.
+pub(super) fn question(task_path: &str, answers: usize) -> String {
+    let path = if answers == 0 { task_path.to_owned() } else { format!("{task_path}|{answers}") };
+    format!("{:032x}", xxh3_128(path.as_bytes()))
+}
+
+fn hex(id: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u32> = id.chars().filter(|c| *c != '-').map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    Some(digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | *digit as u8)).collect())
+}
+
+/// A channel that waits for the end of a run says whether it came; others do not.
+fn finished(value: &Value) -> Option<bool> {
+    match value.as_array().map(Vec::as_slice) {
+        Some([_, Value::Bool(finished)]) => Some(*finished),
+        _ => None,
+    }
+}
+
+/// The sources that have reached a join, in its order.
+fn arrived<'a>(value: &Value, sources: &[&'a str]) -> Vec<&'a str> {
+    let names = match finished(value) {
+        Some(_) => value.get(0),
+        None => Some(value),
+    };
+    let has = |source: &&&str| {
+        let names = names.and_then(Value::as_array);
+        names.is_some_and(|names| names.iter().any(|name| name.as_str() == Some(**source)))
+    };
+    sources.iter().filter(has).copied().collect()
+}
+
+/// Versions are numbers, or texts that sort.
+fn is_newer(version: &Value, seen: &Value) -> bool {
+    match (version.as_f64(), seen.as_f64()) {
+        (Some(version), Some(seen)) => version > seen,
+        _ => version.as_str() > seen.as_str(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn stored(channels: Value, versions: Value, seen: Value) -> Stored {
+        let checkpoint = json!({ "channel_values": channels, "channel_versions": versions, "versions_seen": seen });
+        let Value::Object(checkpoint) = checkpoint else { unreachable!("it is written above") };
+        Stored::new(("", "1f1e129c-6ab5-6447-8001-000000000000"), 1, checkpoint)
+    }
+
+    fn nodes(ahead: &Ahead) -> Vec<&str> {
+        ahead.due.iter().map(|task| task.node.as_str()).collect()
+    }
+
+    /// R-NFR-16: a node is due when it has not seen its channel as it is.
+    #[test]
+    fn a_node_is_due_by_versions() {
+        let channels = json!({ "branch:to:b": null, "branch:to:a": null, "x": 1, "__start__": {} });
+        let versions = json!({ "branch:to:b": 3, "branch:to:a": 3, "x": 2 });
+        let seen = json!({ "a": { "branch:to:a": 3 }, "b": { "branch:to:b": 2 } });
+        assert_eq!(nodes(&stored(channels.clone(), versions, seen).ahead()), ["b"]);
+        let versions = json!({ "branch:to:b": "0003.1", "branch:to:a": "0010.2" });
+        let seen = json!({ "a": { "branch:to:a": "0009.7" } });
+        assert_eq!(nodes(&stored(channels, versions, seen).ahead()), ["a", "b"]);
+    }
+
+    /// R-NFR-16: joins that are half full, full, or wait for the end.
+    #[test]
+    fn joins_and_deferred_nodes_are_told_apart() {
+        let channels = json!({
+            "join:a+b:half": ["b"], "join:b+a:full": ["a", "b"], "join:a+b:empty": [],
+            "join:a+b:late": [["a", "b"], false], "branch:to:last": [null, false], "branch:to:now": [null, true]
+        });
+        let versions: Map<String, Value> =
+            channels.as_object().unwrap().keys().map(|channel| (channel.clone(), json!(1))).collect();
+        let ahead = stored(channels, Value::Object(versions), json!({})).ahead();
+        assert_eq!(nodes(&ahead), ["full", "now"]);
+        assert_eq!((ahead.joins.len(), &*ahead.joins[0].target), (1, "half"));
+        assert_eq!(ahead.joins[0].arrived, ["b".into()]);
+        let mut deferred = ahead.deferred;
+        deferred.sort();
+        assert_eq!(deferred, ["last", "late"]);
+    }
+}

@@ -1,0 +1,159 @@
+//! MessagePack as LangGraph writes it, read as plain data.
+//!
+//! What Python would construct is looked at and never constructed (see `constructed`). Nothing here trusts a length: each
+//! one is held against the bytes that are there, and values inside values are counted.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rmp::Marker;
+use serde_json::{Map, Number, Value};
+
+use super::constructed::constructed;
+
+/// Values inside values that are followed; stores take a little more.
+const DEEPEST: usize = 100;
+
+/// Something, or why it cannot be read.
+pub(super) type Told<T> = Result<T, String>;
+
+/// Reads one value that takes up all the bytes.
+pub(super) fn read(bytes: &[u8]) -> Told<Value> {
+    read_at(bytes, 0)
+}
+
+/// As [`read`], for a value inside others.
+pub(super) fn read_at(bytes: &[u8], depth: usize) -> Told<Value> {
+    let mut reader = Reader { bytes };
+    let value = reader.value(depth)?;
+    if reader.bytes.is_empty() { Ok(value) } else { Err(format!("{} bytes are left over", reader.bytes.len())) }
+}
+
+/// Bytes as plain data.
+pub(super) fn plain_bytes(bytes: &[u8]) -> Value {
+    Value::Object(Map::from_iter([("__bytes__".to_owned(), STANDARD.encode(bytes).into())]))
+}
+
+/// The bytes of [`plain_bytes`].
+pub(super) fn as_bytes(value: &Value) -> Option<Vec<u8>> {
+    STANDARD.decode(value.get("__bytes__")?.as_str()?).ok()
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Told<&'a [u8]> {
+        let (taken, rest) = self.bytes.split_at_checked(length).ok_or("the bytes end too early")?;
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    fn number<const N: usize>(&mut self) -> Told<[u8; N]> {
+        self.take(N)?.try_into().map_err(|_| "the bytes end too early".to_owned())
+    }
+
+    /// A length of one, two or four bytes.
+    fn length(&mut self, width: usize) -> Told<usize> {
+        Ok(self.take(width)?.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
+    }
+
+    fn value(&mut self, depth: usize) -> Told<Value> {
+        if depth > DEEPEST {
+            return Err(format!("values are more than {DEEPEST} levels deep"));
+        }
+        let [byte] = self.number()?;
+        Ok(match Marker::from_u8(byte) {
+            Marker::Null => Value::Null,
+            Marker::True => true.into(),
+            Marker::False => false.into(),
+            Marker::FixPos(number) => number.into(),
+            Marker::FixNeg(number) => number.into(),
+            Marker::U8 => u8::from_be_bytes(self.number()?).into(),
+            Marker::U16 => u16::from_be_bytes(self.number()?).into(),
+            Marker::U32 => u32::from_be_bytes(self.number()?).into(),
+            Marker::U64 => u64::from_be_bytes(self.number()?).into(),
+            Marker::I8 => i8::from_be_bytes(self.number()?).into(),
+            Marker::I16 => i16::from_be_bytes(self.number()?).into(),
+            Marker::I32 => i32::from_be_bytes(self.number()?).into(),
+            Marker::I64 => i64::from_be_bytes(self.number()?).into(),
+            Marker::F32 => float(f32::from_be_bytes(self.number()?).into()),
+            Marker::F64 => float(f64::from_be_bytes(self.number()?)),
+            marker => return self.compound(marker, depth),
+        })
+    }
+
+    fn compound(&mut self, marker: Marker, depth: usize) -> Told<Value> {
+        match marker {
+            Marker::FixStr(length) => self.text(usize::from(length)),
+            Marker::Str8 => self.length(1).and_then(|length| self.text(length)),
+            Marker::Str16 => self.length(2).and_then(|length| self.text(length)),
+            Marker::Str32 => self.length(4).and_then(|length| self.text(length)),
+            Marker::Bin8 => self.length(1).and_then(|length| self.take(length)).map(plain_bytes),
+            Marker::Bin16 => self.length(2).and_then(|length| self.take(length)).map(plain_bytes),
+            Marker::Bin32 => self.length(4).and_then(|length| self.take(length)).map(plain_bytes),
+            Marker::FixArray(length) => self.list(usize::from(length), depth),
+            Marker::Array16 => self.length(2).and_then(|length| self.list(length, depth)),
+            Marker::Array32 => self.length(4).and_then(|length| self.list(length, depth)),
+            Marker::FixMap(length) => self.map(usize::from(length), depth),
+            Marker::Map16 => self.length(2).and_then(|length| self.map(length, depth)),
+            Marker::Map32 => self.length(4).and_then(|length| self.map(length, depth)),
+            Marker::FixExt1 => self.extension(1, depth),
+            Marker::FixExt2 => self.extension(2, depth),
+            Marker::FixExt4 => self.extension(4, depth),
+            Marker::FixExt8 => self.extension(8, depth),
+            Marker::FixExt16 => self.extension(16, depth),
+            Marker::Ext8 => self.length(1).and_then(|length| self.extension(length, depth)),
+            Marker::Ext16 => self.length(2).and_then(|length| self.extension(length, depth)),
+            Marker::Ext32 => self.length(4).and_then(|length| self.extension(length, depth)),
+            other => Err(format!("{other:?} begins no value")),
+        }
+    }
+
+    fn text(&mut self, length: usize) -> Told<Value> {
+        let text = std::str::from_utf8(self.take(length)?).map_err(|_| "a text is not UTF-8")?;
+        Ok(text.into())
+    }
+
+    fn list(&mut self, length: usize, depth: usize) -> Told<Value> {
+        // Grows as items are found: a length is only a claim.
+        let mut items = Vec::new();
+        for _ in 0..length {
+            items.push(self.value(depth + 1)?);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn map(&mut self, length: usize, depth: usize) -> Told<Value> {
+        let mut map = Map::new();
+        for _ in 0..length {
+            let key = key(self.value(depth + 1)?);
+            if map.contains_key(&key) {
+                return Err(format!("two keys of a map are `{key}` as text"));
+            }
+            map.insert(key, self.value(depth + 1)?);
+        }
+        Ok(Value::Object(map))
+    }
+
+    fn extension(&mut self, length: usize, depth: usize) -> Told<Value> {
+        let [code] = self.number()?;
+        constructed(code.cast_signed(), self.take(length)?, depth + 1)
+    }
+}
+
+/// Python has keys of any kind, JSON texts only.
+fn key(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// JSON has no numbers that are none.
+fn float(number: f64) -> Value {
+    Number::from_f64(number).map_or(Value::Null, Value::Number)
+}
+
+#[cfg(test)]
+mod tests;

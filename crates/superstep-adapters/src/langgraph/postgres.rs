@@ -1,0 +1,123 @@
+//! The tables of LangGraph's PostgreSQL saver, read in one transaction that writes nothing.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use superstep_core::error::{Code, Error, Result};
+use tokio::task::JoinHandle;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::{Client, Config, NoTls, Row};
+
+use super::row::{At, Body, CheckpointRow, ThreadRows, Typed, WriteRow};
+
+/// How long a server is waited for that does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The statements; `$1` is the thread.
+const THREADS: &str = "SELECT DISTINCT thread_id FROM checkpoints ORDER BY thread_id";
+const CHECKPOINTS: &str = "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint::text, metadata::text \
+                           FROM checkpoints WHERE thread_id = $1 ORDER BY checkpoint_id COLLATE \"C\"";
+const BLOBS: &str = "SELECT checkpoint_ns, channel, version, type, blob FROM checkpoint_blobs WHERE thread_id = $1";
+const WRITES: &str = "SELECT checkpoint_ns, checkpoint_id, task_id, task_path, channel, type, blob \
+                      FROM checkpoint_writes WHERE thread_id = $1 \
+                      ORDER BY task_path COLLATE \"C\", task_id COLLATE \"C\", idx";
+
+pub(super) struct Server {
+    config: Config,
+}
+
+/// A connection, which ends with this.
+struct Line {
+    client: Client,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Server {
+    pub(super) async fn connect(url: &str) -> Result<Self> {
+        // What was given may hold a password, so it is not repeated.
+        let mut config: Config = url.parse().map_err(|_| {
+            Error::new(Code::ConfigInvalid, "the address of PostgreSQL cannot be read")
+                .help("write `postgres://user:password@host:5432/database`")
+        })?;
+        if !matches!(config.get_ssl_mode(), SslMode::Disable | SslMode::Prefer) {
+            let message = "the address of PostgreSQL asks for encryption with `sslmode`, which is not there yet";
+            return Err(Error::new(Code::ConfigInvalid, message)
+                .help("lead the connection through a tunnel, and say `sslmode=disable`"));
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(PATIENCE);
+        }
+        let server = Self { config };
+        let line = server.line().await?;
+        let tables = "SELECT count(*) FROM (VALUES (to_regclass('checkpoints')), (to_regclass('checkpoint_blobs')), \
+                      (to_regclass('checkpoint_writes'))) AS tables (name) WHERE name IS NOT NULL";
+        let found: i64 = line.client.query_one(tables, &[]).await.map_err(|error| failed(&error))?.get(0);
+        if found == 3 {
+            return Ok(server);
+        }
+        Err(Error::new(Code::InputInvalid, "this database has no tables of LangGraph's PostgreSQL saver")
+            .help("they are `checkpoints`, `checkpoint_blobs` and `checkpoint_writes`, in the search path of the user"))
+    }
+
+    async fn line(&self) -> Result<Line> {
+        let (client, connection) = self.config.connect(NoTls).await.map_err(|error| failed(&error))?;
+        // Who asks is told what went wrong.
+        let task = tokio::spawn(async move { drop(connection.await) });
+        let line = Line { client, task };
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        line.client.batch_execute(begin).await.map_err(|error| failed(&error))?;
+        Ok(line)
+    }
+
+    pub(super) async fn threads(&self) -> Result<Vec<String>> {
+        let rows = self.line().await?.client.query(THREADS, &[]).await;
+        Ok(rows.map_err(|error| failed(&error))?.iter().map(|row| row.get(0)).collect())
+    }
+
+    pub(super) async fn read(&self, thread: &str) -> Result<ThreadRows> {
+        let line = self.line().await?;
+        let ask =
+            async |statement: &str| line.client.query(statement, &[&thread]).await.map_err(|error| failed(&error));
+        let mut rows = ThreadRows { thread: thread.to_owned(), ..ThreadRows::default() };
+        for row in ask(CHECKPOINTS).await? {
+            rows.checkpoints.push(checkpoint(thread, &row)?);
+        }
+        for row in ask(BLOBS).await? {
+            let value = typed(&row, 3);
+            rows.blobs.insert((row.get(0), row.get(1), row.get(2)), value);
+        }
+        for row in ask(WRITES).await? {
+            let write = WriteRow { task: row.get(2), path: row.get(3), channel: row.get(4), value: typed(&row, 5) };
+            rows.writes.entry((row.get(0), row.get(1))).or_default().push(write);
+        }
+        Ok(rows)
+    }
+}
+
+fn checkpoint(thread: &str, row: &Row) -> Result<CheckpointRow> {
+    let id: String = row.get(1);
+    let json = |column: usize| -> Result<Value> {
+        let at = At { thread, checkpoint: &id };
+        serde_json::from_str(row.get(column)).map_err(|error| at.unreadable(None, &error.to_string()))
+    };
+    let (checkpoint, metadata) = (Body::Parts(json(3)?), json(4)?);
+    Ok(CheckpointRow { namespace: row.get(0), id: id.clone(), parent: row.get(2), checkpoint, metadata })
+}
+
+fn typed(row: &Row, column: usize) -> Typed {
+    let encoding: Option<String> = row.get(column);
+    let bytes: Option<Vec<u8>> = row.get(column + 1);
+    Typed { encoding: encoding.unwrap_or_else(|| "json".to_owned()), bytes: bytes.unwrap_or_default() }
+}
+
+fn failed(error: &tokio_postgres::Error) -> Error {
+    let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    Error::new(Code::StoreUnavailable, format!("LangGraph's PostgreSQL cannot be read: {cause}"))
+        .help("nothing was imported, and nothing there was changed")
+}

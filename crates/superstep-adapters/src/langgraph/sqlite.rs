@@ -1,0 +1,119 @@
+//! The tables of LangGraph's SQLite saver, opened for reading only.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Row};
+use superstep_core::error::{Code, Error, Result};
+
+use super::row::{At, Body, CheckpointRow, ThreadRows, Typed, WriteRow};
+
+/// How long a process that writes is waited for.
+const BUSY: Duration = Duration::from_secs(5);
+
+pub(super) struct File {
+    path: PathBuf,
+}
+
+impl File {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let file = Self { path: path.to_owned() };
+        let found: i64 = file.ask(|connection| {
+            let tables =
+                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('checkpoints', 'writes')";
+            connection.query_row(tables, [], |row| row.get(0))
+        })?;
+        if found == 2 {
+            return Ok(file);
+        }
+        let message = format!("`{}` is not a file of LangGraph's SQLite saver", path.display());
+        Err(Error::new(Code::InputInvalid, message).help("it has no tables `checkpoints` and `writes`"))
+    }
+
+    fn ask<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let answer = Connection::open_with_flags(&self.path, flags).and_then(|connection| {
+            connection.busy_timeout(BUSY)?;
+            // All of it is of one moment.
+            connection.execute_batch("BEGIN")?;
+            question(&connection)
+        });
+        answer.map_err(|error| {
+            let message = format!("`{}` cannot be read: {error}", self.path.display());
+            Error::new(Code::InputInvalid, message).help("nothing was imported, and nothing in it was changed")
+        })
+    }
+
+    pub(super) fn threads(&self) -> Result<Vec<String>> {
+        self.ask(|connection| {
+            let mut rows = connection.prepare("SELECT DISTINCT thread_id FROM checkpoints ORDER BY thread_id")?;
+            rows.query_map([], |row| row.get(0))?.collect()
+        })
+    }
+
+    pub(super) fn read(&self, thread: &str) -> Result<ThreadRows> {
+        let (checkpoints, writes) = self.ask(|connection| {
+            let mut query = connection.prepare(
+                "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata FROM checkpoints \
+                 WHERE thread_id = ? ORDER BY checkpoint_id",
+            )?;
+            let checkpoints = query.query_map([thread], |row| Ok((checkpoint(row)?, bytes(row, 5)?)))?;
+            let checkpoints = checkpoints.collect::<rusqlite::Result<Vec<_>>>()?;
+            // Files of before 2024 have no column for the path.
+            let has_path = "SELECT count(*) FROM pragma_table_info('writes') WHERE name = 'task_path'";
+            let path = match connection.query_row(has_path, [], |row| row.get(0))? {
+                0 => "''",
+                _ => "task_path",
+            };
+            let mut query = connection.prepare(&format!(
+                "SELECT checkpoint_ns, checkpoint_id, task_id, {path} AS path, channel, type, value FROM writes \
+                 WHERE thread_id = ? ORDER BY path, task_id, idx"
+            ))?;
+            let writes = query.query_map([thread], |row| Ok(((row.get(0)?, row.get(1)?), write(row)?)))?;
+            Ok((checkpoints, writes.collect::<rusqlite::Result<Vec<_>>>()?))
+        })?;
+        let mut rows = ThreadRows { thread: thread.to_owned(), ..ThreadRows::default() };
+        for (mut row, metadata) in checkpoints {
+            if !metadata.is_empty() {
+                let at = At { thread, checkpoint: &row.id };
+                row.metadata = serde_json::from_slice(&metadata)
+                    .map_err(|error| at.unreadable(None, &format!("its metadata cannot be read: {error}")))?;
+            }
+            rows.checkpoints.push(row);
+        }
+        for (place, write) in writes {
+            rows.writes.entry(place).or_default().push(write);
+        }
+        Ok(rows)
+    }
+}
+
+fn checkpoint(row: &Row<'_>) -> rusqlite::Result<CheckpointRow> {
+    let whole = Typed { encoding: encoding(row, 3)?, bytes: bytes(row, 4)? };
+    Ok(CheckpointRow {
+        namespace: row.get(0)?,
+        id: row.get(1)?,
+        parent: row.get(2)?,
+        checkpoint: Body::Whole(whole),
+        metadata: serde_json::json!({}),
+    })
+}
+
+fn write(row: &Row<'_>) -> rusqlite::Result<WriteRow> {
+    let value = Typed { encoding: encoding(row, 5)?, bytes: bytes(row, 6)? };
+    Ok(WriteRow { task: row.get(2)?, path: row.get(3)?, channel: row.get(4)?, value })
+}
+
+/// The word for the encoding; rows of the first versions have none.
+fn encoding(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    Ok(row.get::<_, Option<String>>(column)?.unwrap_or_else(|| "json".to_owned()))
+}
+
+/// SQLite keeps what it was given, a text or bytes.
+fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
+    use rusqlite::types::ValueRef;
+    Ok(match row.get_ref(column)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.to_vec(),
+        _ => Vec::new(),
+    })
+}

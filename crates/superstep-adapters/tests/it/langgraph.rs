@@ -1,0 +1,272 @@
+//! Threads that the real LangGraph wrote, brought over: they say what Python says of them, and go on here.
+//!
+//! Reads `fixtures/langgraph`, or what `cargo xtask langgraph` has just let Python write.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use superstep::core::checkpoint::{Entry, Namespace, Source};
+use superstep::core::json_reducer;
+use superstep::core::port::{HistoryQuery, Loaded, SharedCheckpointer, ThreadStatus};
+use superstep::core::time::Time;
+use superstep::transfer::{self, Name};
+use superstep::{Code, Memory};
+use superstep_adapters::langgraph::LangGraph;
+use superstep_adapters::sqlite::Sqlite;
+
+mod going_on;
+mod hostile;
+
+/// The threads that are compared.
+const THREADS: [&str; 12] =
+    ["answered", "asked", "deep", "done", "failed", "fan", "goto", "half", "inner", "jobs", "kept", "paused"];
+
+fn folder() -> PathBuf {
+    let fixtures = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/langgraph");
+    std::env::var_os("SUPERSTEP_LANGGRAPH").map_or_else(fixtures, PathBuf::from)
+}
+
+fn sqlite() -> LangGraph {
+    LangGraph::sqlite(folder().join("threads.sqlite")).unwrap()
+}
+
+async fn postgres() -> LangGraph {
+    let live = std::env::var("SUPERSTEP_LANGGRAPH_POSTGRES");
+    let url = live.unwrap_or_else(|_| crate::postgres::database(&folder().join("threads.sql")));
+    LangGraph::postgres(&url).await.unwrap()
+}
+
+/// Both savers, each with what Python says of its threads.
+async fn both() -> [(LangGraph, Value); 2] {
+    let said =
+        |name: &str| serde_json::from_str::<Value>(&std::fs::read_to_string(folder().join(name)).unwrap()).unwrap();
+    [(sqlite(), said("expected.json")), (postgres().await, said("expected-postgres.json"))]
+}
+
+/// The values of a stored checkpoint.
+fn values(loaded: &Loaded) -> BTreeMap<String, Value> {
+    let whole = loaded.fields.iter().map(|(field, log)| {
+        let mut value = Value::Null;
+        for (change, part) in log {
+            json_reducer::restore(&mut value, change, &part.to_json().unwrap()).unwrap();
+        }
+        (field.to_string(), value)
+    });
+    whole.collect()
+}
+
+/// Whether a value is what Python printed; of a message Python printed what matters.
+fn agrees(expected: &Value, found: &Value) -> bool {
+    match (expected, found) {
+        (Value::Object(one), found) if one.contains_key("__message__") => {
+            let said = &one["__message__"];
+            let role = match said["type"].as_str().unwrap() {
+                "human" => "user",
+                "ai" => "assistant",
+                other => other,
+            };
+            let keys = ["content", "id", "name", "tool_calls", "tool_call_id"];
+            found["role"] == json!(role) && keys.iter().all(|key| said.get(key) == found.get(key))
+        }
+        (Value::Object(expected), Value::Object(found)) => {
+            expected.len() == found.len()
+                && expected.iter().all(|(key, value)| found.get(key).is_some_and(|found| agrees(value, found)))
+        }
+        (Value::Array(expected), Value::Array(found)) => {
+            expected.len() == found.len() && expected.iter().zip(found).all(|(one, other)| agrees(one, other))
+        }
+        (expected, found) => expected == found,
+    }
+}
+
+/// A channel that nobody has written is printed with the default of its type, and is not stored.
+fn is_default(value: &Value) -> bool {
+    [json!(0), json!([]), json!({}), json!("")].contains(value)
+}
+
+fn assert_values(expected: &Value, loaded: &Loaded) {
+    let found = values(loaded);
+    for (field, value) in expected.as_object().unwrap() {
+        match found.get(field) {
+            Some(found) => assert!(agrees(value, found), "`{field}`:\n{value:#}\n{found:#}"),
+            None => assert!(is_default(value), "`{field}` is missing: {value:#}"),
+        }
+    }
+    let strange = found.keys().find(|field| expected.get(field).is_none());
+    assert_eq!(strange, None, "{expected:#}");
+}
+
+fn assert_same(expected: &Value, loaded: &Loaded) {
+    let checkpoint = &loaded.checkpoint;
+    assert_eq!(expected["id"], json!(checkpoint.id));
+    assert_eq!(expected["parent"], json!(checkpoint.parent));
+    assert_eq!(expected["step"], json!(checkpoint.step));
+    assert_eq!(expected["source"], json!(checkpoint.source));
+    let time = Time::parse(expected["time"].as_str().unwrap()).unwrap().as_unix_micros();
+    assert_eq!(time, checkpoint.time);
+    assert_eq!(expected["user"], checkpoint.metadata.get("user").cloned().unwrap_or_default());
+    // An input is taken in here, and there with the next checkpoint.
+    if checkpoint.source != Source::Input {
+        let mut due: Vec<&str> = checkpoint.due.iter().map(|due| &*due.node).collect();
+        let mut next: Vec<&str> = expected["next"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        due.sort_unstable();
+        next.sort_unstable();
+        assert_eq!(due, next);
+        assert_values(&expected["values"], loaded);
+        assert_eq!(questions(expected), asked(loaded), "{expected:#}");
+    }
+}
+
+/// What is asked, as Python says.
+fn questions(expected: &Value) -> Vec<(String, Value)> {
+    let tasks = expected["tasks"].as_array().unwrap().iter();
+    let asked = tasks.flat_map(|task| {
+        let name = task["name"].as_str().unwrap().to_owned();
+        task["interrupts"].as_array().unwrap().iter().map(move |value| (name.clone(), value.clone()))
+    });
+    asked.collect()
+}
+
+fn asked(loaded: &Loaded) -> Vec<(String, Value)> {
+    let asked = loaded.pending.iter().filter_map(|pending| match &pending.entry {
+        Entry::Question(question) => Some((pending.node.to_string(), question.value.clone())),
+        _ => None,
+    });
+    asked.collect()
+}
+
+async fn history(store: &SharedCheckpointer, thread: &str, namespace: &Namespace) -> Vec<Loaded> {
+    store.history(&thread.into(), namespace, &HistoryQuery::default()).await.unwrap()
+}
+
+/// R-NFR-16: every checkpoint of every thread is what Python prints: ids, parents, steps, sources, times, metadata, who is
+/// due, what is asked, and all values.
+#[tokio::test]
+async fn threads_are_what_python_says_they_are() {
+    for (python, said) in both().await {
+        let threads = python.threads().await.unwrap();
+        assert!(THREADS.iter().all(|thread| threads.iter().any(|found| found == thread)), "{threads:?}");
+        for store in [Memory::new().into(), SharedCheckpointer::from(Sqlite::open(":memory:").unwrap())] {
+            for thread in THREADS {
+                let brought = python.import(thread, store.clone()).await.unwrap();
+                assert_eq!((&brought.left_out, &brought.notes), (&vec![], &vec![]), "{thread}");
+                let (expected, found) =
+                    (said[thread]["history"].as_array().unwrap(), history(&store, thread, &Namespace::root()).await);
+                assert_eq!(expected.len(), found.len(), "{thread}");
+                expected.iter().zip(&found).for_each(|(expected, found)| assert_same(expected, found));
+            }
+        }
+    }
+}
+
+/// R-NFR-16: an input is saved as what it leads to, as our own profile of LangGraph saves it.
+#[tokio::test]
+async fn an_input_is_saved_as_what_it_leads_to() {
+    for (python, _) in both().await {
+        let store: SharedCheckpointer = Memory::new().into();
+        python.import("done", store.clone()).await.unwrap();
+        let history = history(&store, "done", &Namespace::root()).await;
+        let inputs = history.iter().filter(|loaded| loaded.checkpoint.source == Source::Input);
+        for input in inputs.clone() {
+            let next = history.iter().find(|next| next.checkpoint.parent == Some(input.checkpoint.id)).unwrap();
+            assert_eq!(values(input), values(next));
+            assert_eq!(input.checkpoint.due, next.checkpoint.due);
+            assert!(!input.checkpoint.due.is_empty());
+        }
+        assert_eq!(inputs.count(), 2);
+    }
+}
+
+/// R-NFR-16: graphs inside come along, at the paths where they will be looked for.
+#[tokio::test]
+async fn graphs_inside_come_along() {
+    for (python, said) in both().await {
+        for (thread, graphs) in [("inner", 2), ("deep", 3), ("fan", 3), ("kept", 2)] {
+            let store: SharedCheckpointer = Memory::new().into();
+            let brought = python.import(thread, store.clone()).await.unwrap();
+            assert_eq!(brought.graphs, graphs, "{thread}");
+            let mut newest = BTreeMap::new();
+            for namespace in store.namespaces(&thread.into()).await.unwrap() {
+                let loaded = history(&store, thread, &namespace).await.remove(0);
+                newest.insert(json!(loaded.checkpoint.id).to_string(), loaded);
+            }
+            let inside = said[thread]["inside"].as_array().unwrap();
+            assert_eq!(inside.len(), graphs - 1, "{thread}");
+            for expected in inside {
+                let found = &newest[&expected["id"].to_string()];
+                assert_same(expected, found);
+                assert!(found.checkpoint.outer_task.is_some());
+            }
+            let around = &history(&store, thread, &Namespace::root()).await[0];
+            for pending in &around.pending {
+                let Entry::Question(question) = &pending.entry else { panic!("{pending:?}") };
+                let path = if thread == "kept" { "child".to_owned() } else { format!("child:{}", pending.task) };
+                assert!(question.namespace.as_str().starts_with(&path), "{question:?}");
+                let inside = &history(&store, thread, &question.namespace).await[0];
+                assert_eq!(inside.pending[0].entry, pending.entry);
+            }
+        }
+    }
+}
+
+/// R-NFR-16: a thread of a function has no graph to go on with: it says so.
+#[tokio::test]
+async fn a_thread_of_a_function_is_history_only() {
+    for (python, _) in both().await {
+        let brought = python.import("function", Memory::new()).await.unwrap();
+        assert_eq!((brought.due.len(), brought.questions), (0, 0));
+        assert!(brought.notes[0].ends_with("it is of an `@entrypoint`, which is no graph: it is history only"));
+    }
+}
+
+/// R-NFR-16: a list that grows is stored once, however many checkpoints it has.
+#[tokio::test]
+async fn a_list_that_grows_is_stored_once() {
+    let (copy, _) = sqlite().read_as("done", "done").await.unwrap();
+    let parts: usize = copy
+        .checkpoints
+        .iter()
+        .flat_map(|copied| &copied.changes)
+        .filter(|change| &*change.field == "messages")
+        .map(|change| change.part.to_json().unwrap().as_array().unwrap().len())
+        .sum();
+    let checkpoints = copy.checkpoints.len();
+    assert!(parts <= 20 && checkpoints == 9, "{parts} messages in {checkpoints} checkpoints");
+}
+
+/// R-NFR-16, R-FWK-49: what was brought over moves on like any thread.
+#[tokio::test]
+async fn what_was_brought_over_can_be_moved_on() {
+    for (python, _) in both().await {
+        for thread in THREADS {
+            let (here, there): (SharedCheckpointer, SharedCheckpointer) =
+                (Sqlite::open(":memory:").unwrap().into(), Memory::new().into());
+            python.import(thread, here.clone()).await.unwrap();
+            let (mut file, mut again) = (Vec::new(), Vec::new());
+            transfer::export(here, thread, &mut file).await.unwrap();
+            transfer::import(there.clone(), &file[..], Name::Same).await.unwrap();
+            transfer::export(there, thread, &mut again).await.unwrap();
+            assert_eq!(String::from_utf8(again).unwrap(), String::from_utf8(file).unwrap(), "{thread}");
+        }
+    }
+}
+
+/// R-NFR-16: a thread comes once, under a name that stores take, and its file is only read.
+#[tokio::test]
+async fn a_thread_comes_once_and_its_file_is_only_read() {
+    let (store, path) = (Memory::new(), folder().join("threads.sqlite"));
+    let before = std::fs::read(&path).unwrap();
+    let python = sqlite();
+    python.import_as("asked", store.clone(), "mail-1").await.unwrap();
+    let error = python.import_as("asked", store.clone(), "mail-1").await.unwrap_err();
+    assert_eq!(error.message(), "thread `mail-1` exists already, so nothing was put there");
+    let error = python.import_as("asked", store.clone(), "a b").await.unwrap_err();
+    assert_eq!((error.code(), error.message()), (Code::InputInvalid, "`a b` is not the id of a thread"));
+    let error = python.import("nobody", store.clone()).await.unwrap_err();
+    assert_eq!(error.code(), Code::NotFound);
+    let store: SharedCheckpointer = store.into();
+    assert_eq!(store.threads(&Default::default()).await.unwrap().len(), 1);
+    assert_eq!(store.status(&"mail-1".into()).await.unwrap(), Some(ThreadStatus::Interrupted));
+    assert_eq!(std::fs::read(path).unwrap(), before);
+}

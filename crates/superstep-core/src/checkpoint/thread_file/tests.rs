@@ -1,0 +1,193 @@
+//! The form of the file, and everything that is refused.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::change::Change;
+use crate::checkpoint::{Checkpoint, Entry, FieldChange, Namespace, Pending, Source};
+use crate::datum::Datum;
+use crate::id::{CheckpointId, RunId, TaskId};
+
+fn copied(number: u128, parent: Option<u128>, changes: &[(&str, Change, Value)]) -> CopiedCheckpoint {
+    let id = CheckpointId::from_bits(number);
+    let change = |(field, change, part): &(&str, Change, Value)| FieldChange {
+        field: (*field).into(),
+        change: change.clone(),
+        part: Datum::json(part.clone()),
+    };
+    let entry = Entry::Once { key: "k".to_owned(), value: Datum::json(json!([number as u64])) };
+    CopiedCheckpoint {
+        checkpoint: Checkpoint {
+            format: FORMAT_VERSION,
+            id,
+            parent: parent.map(CheckpointId::from_bits),
+            thread: "t".into(),
+            namespace: Namespace::root(),
+            step: number as i64,
+            source: Source::Loop,
+            run: RunId::from_bits(1),
+            time: 1_700_000_000_000_000,
+            graph: "g".into(),
+            schema_version: 1,
+            due: Vec::new(),
+            joins: Vec::new(),
+            deferred: Vec::new(),
+            written: Vec::new(),
+            outer_task: None,
+            since_input: None,
+            metadata: Arc::default(),
+        },
+        changes: changes.iter().map(change).collect(),
+        pending: vec![Pending { checkpoint: id, task: TaskId::from_bits(9), node: "n".into(), entry }],
+    }
+}
+
+fn thread() -> ThreadCopy {
+    let checkpoints = vec![
+        copied(1, None, &[("log", Change::Set, json!(["a"]))]),
+        copied(2, Some(1), &[("log", Change::Appended { from: 1 }, json!(["b\n\"é"]))]),
+        copied(3, Some(1), &[("title", Change::Set, json!("fork"))]),
+    ];
+    ThreadCopy { thread: "t".into(), status: ThreadStatus::Interrupted, checkpoints }
+}
+
+fn write(copy: &ThreadCopy) -> Vec<u8> {
+    let (mut writer, mut file) = ThreadWriter::new(&copy.thread, copy.status).unwrap();
+    for copied in &copy.checkpoints {
+        file.extend(writer.checkpoint(copied).unwrap());
+    }
+    file.extend(writer.last().unwrap());
+    file
+}
+
+fn read(file: &[u8]) -> Result<ThreadCopy> {
+    let mut reader = ThreadReader::default();
+    for line in file.split_inclusive(|byte| *byte == b'\n') {
+        reader.line(line)?;
+    }
+    reader.finish()
+}
+
+fn said(file: &[u8]) -> String {
+    read(file).map(|_| "it was read".to_owned()).unwrap_or_else(|error| error.message().to_owned())
+}
+
+/// R-FWK-49: the form of the file, which later versions must go on reading.
+#[test]
+fn the_form_of_a_file() {
+    let lines = String::from_utf8(write(&thread())).unwrap();
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(lines[0], r#"{"superstep":"thread","version":1,"thread":"t","status":"interrupted"}"#);
+    let checkpoint = concat!(
+        r#"{"checkpoint":{"format":1,"id":"00000000-0000-0000-0000-000000000002","#,
+        r#""parent":"00000000-0000-0000-0000-000000000001","thread":"t","namespace":"","step":2,"source":"loop","#,
+        r#""run":"00000000-0000-0000-0000-000000000001","time":1700000000000000,"graph":"g","schema_version":1,"#,
+        r#""due":[]},"changes":[{"field":"log","change":{"kind":"appended","from":1},"part":["b\n\"é"]}],"#,
+        r#""pending":[{"checkpoint":"00000000-0000-0000-0000-000000000002","#,
+        r#""task":"00000000-0000-0000-0000-000000000009","node":"n","entry":{"kind":"once","key":"k","value":[2]}}]}"#,
+    );
+    assert_eq!(lines[2], checkpoint);
+    assert_eq!(lines[4], r#"{"end":{"checkpoints":3,"checksum":"f955d9fbd1b4bd22389dd2a710797304"}}"#);
+}
+
+/// R-FWK-49: what is written is read again.
+#[test]
+fn a_file_is_read_as_it_was_written() {
+    let file = write(&thread());
+    assert_eq!(read(&file).unwrap(), thread());
+    assert_eq!(write(&read(&file).unwrap()), file);
+    assert_eq!(read(file.strip_suffix(b"\n").unwrap()).unwrap(), thread(), "an editor may drop the last line break");
+}
+
+/// R-FWK-49: a file that was cut anywhere is refused.
+#[test]
+fn a_file_that_is_cut_off_is_refused() {
+    let file = write(&thread());
+    for end in 0..file.len() - 1 {
+        assert!(read(&file[..end]).is_err(), "{end} bytes of {}", file.len());
+    }
+    let lines: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
+    assert_eq!(said(&lines[..3].concat()), "the file is cut off: there is no end after line 3");
+    let without = [lines[0], lines[1], lines[2], lines[4]].concat();
+    assert!(said(&without).starts_with("line 4 of the file is not what was written: the file has 2 checkpoints"));
+}
+
+/// R-FWK-49: what comes after the end is refused.
+#[test]
+fn a_line_after_the_end_is_refused() {
+    let file = write(&thread());
+    assert_eq!(
+        said(&[&file[..], &file[..]].concat()),
+        "line 6 of the file is not what was written: it comes after the end"
+    );
+}
+
+/// R-FWK-49: a file or a checkpoint of a newer version is told apart from a damaged one.
+#[test]
+fn a_newer_file_is_refused_by_its_version() {
+    let text = String::from_utf8(write(&thread())).unwrap();
+    let newer = |from: &str, to: &str| read(text.replacen(from, to, 1).as_bytes()).unwrap_err();
+    let error = newer("\"version\":1", "\"version\":2,\"seal\":{}");
+    assert_eq!(
+        (error.code(), error.message()),
+        (Code::CheckpointTooNew, "line 1: a file of version 2; this program knows 1")
+    );
+    let error = newer("\"format\":1", "\"format\":7");
+    assert_eq!(error.code(), Code::CheckpointTooNew);
+    assert_eq!(error.message(), "line 2: a checkpoint of format 7; this program knows 1");
+}
+
+/// R-FWK-49: a file that holds together and says what cannot be is refused with its line.
+#[test]
+fn what_cannot_be_is_refused_with_its_line() {
+    let mut rows = Vec::new();
+    let mut with = |says: &str, bend: &dyn Fn(&mut ThreadCopy)| {
+        let mut copy = thread();
+        bend(&mut copy);
+        rows.push((write(&copy), says.to_owned()));
+    };
+    with("line 3 of the file", &|copy| copy.checkpoints[1].checkpoint.parent = Some(CheckpointId::from_bits(9)));
+    with("line 4 of the file", &|copy| copy.checkpoints[2].checkpoint.id = CheckpointId::from_bits(2));
+    with("line 2 of the file", &|copy| copy.checkpoints[0].checkpoint.thread = "other".into());
+    with("line 4 of the file", &|copy| copy.checkpoints[2].changes[0].change = Change::Appended { from: 0 });
+    with("line 3 of the file", &|copy| copy.checkpoints[1].pending[0].checkpoint = CheckpointId::from_bits(1));
+    with("line 1 of the file", &|copy| copy.thread = "../etc".into());
+    for (file, says) in rows {
+        let error = read(&file).unwrap_err();
+        assert_eq!(error.code(), Code::CheckpointCorrupt, "{error}");
+        assert!(error.message().starts_with(&says), "{error}");
+    }
+}
+
+/// R-FWK-49: values too deep for a reader are refused when they are written, not when they are needed.
+#[test]
+fn a_value_that_is_too_deep_is_refused_when_it_is_written() {
+    let nested = |levels: usize| (0..levels).fold(json!("[{\\\"["), |inner, _| json!([inner]));
+    let (mut writer, _) = ThreadWriter::new(&"t".into(), ThreadStatus::Idle).unwrap();
+    let fits = copied(1, None, &[("data", Change::Set, nested(DEEPEST - 3))]);
+    let line = writer.checkpoint(&fits).unwrap();
+    serde_json::from_slice::<Value>(&line).expect("what is written can be read");
+    let error = writer.checkpoint(&copied(2, None, &[("data", Change::Set, nested(DEEPEST - 2))])).unwrap_err();
+    assert_eq!(error.code(), Code::TooLarge);
+}
+
+proptest! {
+    /// R-FWK-49: whichever byte is another, the file is refused.
+    #[test]
+    fn a_damaged_file_is_refused(place in any::<prop::sample::Index>(), byte: u8) {
+        let mut file = write(&thread());
+        let place = place.index(file.len() - 1);
+        prop_assume!(file[place] != byte);
+        file[place] = byte;
+        prop_assert!(read(&file).is_err());
+    }
+
+    /// R-FWK-49: no bytes make the reader panic.
+    #[test]
+    fn arbitrary_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(read(&bytes).is_err());
+    }
+}

@@ -1,0 +1,72 @@
+//! `cargo xtask langgraph`: threads of the real LangGraph, imported and gone on with.
+//!
+//! Python runs the graphs of `fixtures/langgraph/make.py` on its own SQLite and PostgreSQL savers; then the tests that
+//! otherwise read the files in that folder read what was just written. Needs Python, PostgreSQL and, once, the package
+//! registry.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use superstep_cluster::{Private, postgres, run as call};
+
+use crate::workspace::Workspace;
+use crate::{python, servers};
+
+/// The line of `--help`.
+pub(crate) const HELP: &str = "threads of the real LangGraph, imported and resumed [--save: write fixtures/langgraph]";
+
+/// The tests that read what LangGraph wrote.
+const TESTS: [&str; 8] =
+    ["test", "--package", "superstep-adapters", "--all-features", "--test", "it", "--quiet", "langgraph"];
+
+/// Writes threads with LangGraph and holds the import against what it says of them.
+///
+/// # Errors
+/// When Python does not write them, or a test fails.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
+    let saves = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => false,
+        ["--save"] => true,
+        _ => return Err(format!("unknown arguments `{}`; known: --save", arguments.join(" "))),
+    };
+    let fixtures = workspace.root().join("fixtures/langgraph");
+    let folder = if saves { fixtures.clone() } else { workspace.target()?.join("langgraph") };
+    let interpreter = python::interpreter(workspace)?;
+    servers::ensure()?;
+    // Lasts as long as this.
+    let server = Private::start()?;
+    call(Command::new(interpreter).arg(fixtures.join("make.py")).arg(&folder).arg(server.url()))?;
+    if saves {
+        return save(&folder, &server.url());
+    }
+    let mut tests = workspace.cargo(&TESTS);
+    tests.env("SUPERSTEP_LANGGRAPH", &folder).env("SUPERSTEP_LANGGRAPH_POSTGRES", server.url());
+    match tests.status() {
+        Ok(status) if status.success() => Ok(()),
+        ended => Err(format!("`cargo {}` ended with {ended:?}", TESTS.join(" "))),
+    }
+}
+
+/// Writes the tables of the server as statements.
+fn save(folder: &Path, url: &str) -> Result<(), String> {
+    let plain = ["--no-owner", "--no-privileges", "--inserts", "--no-comments"];
+    let dump = call(postgres("pg_dump")?.args(plain).arg(url))?;
+    // Marks and settings of the program that wrote it say nothing about LangGraph, and not every version knows them.
+    let is_kept = |line: &&str| !line.starts_with("--") && !line.starts_with('\\') && !line.starts_with("SET ");
+    let is_call = |line: &&str| !line.starts_with("SELECT pg_catalog.set_config");
+    let lines: Vec<&str> = dump.lines().filter(is_kept).filter(is_call).filter(|line| !line.is_empty()).collect();
+    let path = folder.join("threads.sql");
+    fs::write(&path, lines.join("\n") + "\n").map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_arguments_are_refused_before_anything_runs() {
+        let problem = run(&Workspace::find().unwrap(), &["--fast".to_owned()]).unwrap_err();
+        assert_eq!(problem, "unknown arguments `--fast`; known: --save");
+    }
+}
