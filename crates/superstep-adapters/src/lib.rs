@@ -2,6 +2,8 @@
 //!
 //! Uses `superstep-core` and nothing else of ours. No feature is on unless asked for.
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod items;
 #[cfg(feature = "langgraph-import")]
 pub mod langgraph;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

@@ -29,6 +29,7 @@ mod read;
 mod room;
 mod rows;
 mod statements;
+mod store;
 #[cfg(feature = "postgres-tls")]
 mod tls;
 #[cfg(not(feature = "postgres-tls"))]
@@ -44,6 +45,7 @@ use commit::reader;
 use keeper::{Keeper, Note};
 use lease::Holder;
 use room::Room;
+pub use store::PostgresStore;
 
 /// How a server is connected to; see [`Postgres::options`].
 #[derive(Debug, Clone)]

@@ -21,6 +21,7 @@ mod lease;
 mod open;
 mod prune;
 mod read;
+mod store;
 mod trouble;
 mod upkeep;
 mod write;
@@ -28,6 +29,7 @@ mod writer;
 
 use crate::log::{self, Form, Held};
 use read::Readers;
+pub use store::SqliteStore;
 use writer::Writer;
 
 /// How hard a commit is on the disk.

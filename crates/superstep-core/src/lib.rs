@@ -28,6 +28,7 @@ pub mod record;
 pub mod reducer;
 pub mod schema;
 pub mod state;
+pub mod store;
 pub mod suggest;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -44,7 +44,7 @@ pub use exit::Draft;
 pub use limits::{Breakpoints, OnLimit};
 pub use resume::{Answers, Resume, already_answered};
 pub use store::{Read, check_thread, read_state, read_thread};
-pub use task::{HANDLER_ORDINALS, Task, TaskEnd, TaskKey, ids_at, question_id, question_id_in};
+pub use task::{HANDLER_ORDINALS, Task, TaskEnd, TaskKey, ids_at, ids_under, question_id, question_id_in};
 pub use update::{AsNode, StateUpdate};
 pub use view::without;
 

@@ -5,19 +5,23 @@
 
 mod checkpointer;
 mod clock;
+mod embedder;
 mod forward;
 mod key_value;
+mod put_thread;
 pub mod refusal;
 mod retention;
-mod put_thread;
+mod store;
 
 pub use checkpointer::{
     At, Checkpointer, Commit, FieldLog, HistoryQuery, KnownCheckpointer, Lease, Loaded, PruneReport,
     SharedCheckpointer, StateRef, Stats, ThreadStatus, ThreadsQuery,
 };
 pub use clock::Clock;
+pub use embedder::{Embedder, Prepared, SharedEmbedder, prepare};
 pub use key_value::{KeyValue, LONGEST_KEY, Put};
 pub use retention::{Candidate, Keep, Retention};
+pub use store::{SharedStore, Store};
 
 /// A future that is boxed once, at a door.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

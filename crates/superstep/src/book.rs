@@ -18,6 +18,7 @@ pages! {
     stores "guides/stores.md";
     migrations "guides/migrations.md";
     retention "guides/retention.md";
+    memory "guides/memory.md";
     failures "guides/failures.md";
     subgraphs "guides/subgraphs.md";
     testing "guides/testing.md";

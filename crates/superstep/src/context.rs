@@ -30,6 +30,7 @@ use crate::stream::Sink;
 mod ask;
 mod numbers;
 mod once;
+mod store;
 
 pub use ask::Ask;
 pub(crate) use numbers::{Kind, Numbers, Place};

@@ -203,10 +203,6 @@ impl<S, C> FromTask<S, C> for Failure {
 
 impl<S, C> FromTask<S, C> for SharedStore {
     fn from_task(cx: &Cx) -> Result<Self, NodeError> {
-        cx.0.shared.store.clone().ok_or_else(|| {
-            Error::new(Code::ConfigInvalid, "it takes a `Store`, and the run has none")
-                .help("give one: `graph.store(..)`")
-                .into()
-        })
+        Ok(cx.store()?.clone())
     }
 }

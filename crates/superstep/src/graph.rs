@@ -315,7 +315,8 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
         self
     }
 
-    /// The store nodes can take as an argument.
+    /// The long-term store: nodes have it as `cx.store()` or as an argument, graphs inside have it too unless the run
+    /// brings another.
     pub fn store(&mut self, store: impl Into<SharedStore>) -> &mut Self {
         self.settings.store = Some(store.into());
         self

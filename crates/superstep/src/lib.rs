@@ -29,7 +29,7 @@ mod program;
 mod retry;
 mod run;
 pub mod settings;
-mod store;
+pub mod store;
 mod stream;
 mod subgraph;
 #[cfg(feature = "testing")]

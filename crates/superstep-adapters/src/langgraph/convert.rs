@@ -14,7 +14,7 @@ use superstep_core::checkpoint::{
 use superstep_core::datum::Datum;
 use superstep_core::error::{Error, Result};
 use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId, derive};
-use superstep_core::machine::ids_at;
+use superstep_core::machine::ids_under;
 use superstep_core::time::Time;
 
 use super::channels::{Ahead, SENDS, Stored, Task, Use, use_of};
@@ -255,7 +255,7 @@ impl<'a> Conversion<'a> {
         let checkpoint = Checkpoint { time: time(row, stored), ..self.checkpoint(row, &ahead, parent)? };
         let mut ids: BTreeMap<&str, Vec<TaskId>> = BTreeMap::new();
         for task in &ahead.due {
-            let of_node = || ids_at(&checkpoint.namespace, &task.node, &checkpoint).collect::<Vec<_>>();
+            let of_node = || ids_under(&checkpoint.namespace, &task.node, &checkpoint).collect::<Vec<_>>();
             ids.entry(&task.node).or_insert_with(of_node);
         }
         ids.values_mut().for_each(|ids| ids.reverse());

@@ -75,7 +75,7 @@ impl Tail {
 }
 
 /// The ends of the values of a line, as far as they are known; each with the piece it ends with.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Tails(Vec<(u32, End, Tail)>);
 
 impl Tails {

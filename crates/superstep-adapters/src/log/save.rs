@@ -269,7 +269,7 @@ impl<T: Tables> Drafting<'_, T> {
         };
         if let Some((_, base)) = self.bases.iter().find(|(line, base)| *line == place && base.id == Some(parent)) {
             entry.line.base = base.clone();
-            return Ok(());
+            return Ok(None);
         }
         let at = (self.lease.thread.clone(), job.namespace.clone());
         let Some(base) = self.tables.base(at, parent).await? else { return Ok(Some(parent)) };

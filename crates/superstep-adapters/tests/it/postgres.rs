@@ -12,6 +12,7 @@ mod leases;
 mod opening;
 mod pooler;
 mod proxy;
+mod store;
 #[cfg(feature = "postgres-tls")]
 mod tls;
 mod walk;

@@ -9,6 +9,7 @@ mod growth;
 mod opening;
 mod sharing;
 mod squeezed;
+mod store;
 mod writing;
 
 /// An empty folder of this test; what an earlier run of it left there goes.

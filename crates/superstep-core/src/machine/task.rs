@@ -101,8 +101,25 @@ pub fn ids_at<'a>(
     node: &'a NodeSpec,
     checkpoint: &'a Checkpoint,
 ) -> impl Iterator<Item = TaskId> + 'a {
-    let mine = checkpoint.due.iter().filter(move |due| node.is_named(&due.node));
-    mine.map(move |due| {
+    ids_where(namespace, checkpoint, |name| node.is_named(name))
+}
+
+/// The ids that tasks of a node have at a checkpoint, under this name alone.
+pub fn ids_under<'a>(
+    namespace: &'a Namespace,
+    name: &'a str,
+    checkpoint: &'a Checkpoint,
+) -> impl Iterator<Item = TaskId> + 'a {
+    ids_where(namespace, checkpoint, move |other| other == name)
+}
+
+fn ids_where<'a>(
+    namespace: &'a Namespace,
+    checkpoint: &'a Checkpoint,
+    is_asked: impl Fn(&str) -> bool + 'a,
+) -> impl Iterator<Item = TaskId> + 'a {
+    let asked = checkpoint.due.iter().filter(move |due| is_asked(&due.node));
+    asked.map(move |due| {
         let (origin, step) = due.since.unwrap_or((checkpoint.id, checkpoint.step));
         let fan_out = due.send.as_ref().map_or(0, |send| send.index + 1);
         TaskKey { origin: origin.bits(), step, fan_out }.id(namespace, &due.node)

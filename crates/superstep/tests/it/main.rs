@@ -15,6 +15,7 @@ mod fields;
 mod forks;
 mod functional;
 mod graph;
+mod memory;
 mod migrations;
 mod people;
 mod properties;

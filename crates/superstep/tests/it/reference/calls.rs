@@ -1,11 +1,13 @@
 //! Caching, context, functions, messages, schemas and leaks: cases 137 to 145 and 152 to 154 of the reference that no
 //! other test asserts whole.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep::prelude::*;
+use superstep::store::Search;
 use superstep::{
     Cache, CachePolicy, Code, Compat, Compiled, Control, Entrypoint, MemoryStore, Persistence, Record, SharedStore,
     Status, entrypoint,
@@ -57,10 +59,9 @@ async fn a_graph_called_inside_has_the_context_around_or_its_own() {
 async fn the_store_is_handed_to_nodes_and_outlives_threads() {
     let mut g = graph("g");
     let count = g.node("count", async |store: SharedStore, cx: Cx| {
-        let space = ["visits".to_owned()];
-        let visits = store.get(&space, "all").await?.and_then(|value| value.as_u64()).unwrap_or(0) + 1;
-        store.put(&space, "all", json!(visits)).await?;
-        store.put(&space, cx.thread().unwrap().as_str(), json!(visits)).await?;
+        let visits = store.get("visits", "all").await?.and_then(|item| item.value.as_u64()).unwrap_or(0) + 1;
+        store.put("visits", "all", visits).await?;
+        store.put("visits", cx.thread().unwrap().as_str(), visits).await?;
         Ok::<_, NodeError>(json!({ "log": [visits] }))
     });
     g.edge(START, count).edge(count, END).checkpointer(Memory::new());
@@ -70,8 +71,9 @@ async fn the_store_is_handed_to_nodes_and_outlives_threads() {
         let done = graph.run(json!({ "n": 0 })).thread(thread).store(store.clone()).await.unwrap();
         assert_eq!(field(&done, "log"), expected, "{thread}");
     }
-    let all = store.list(&["visits".to_owned()]).await.unwrap();
-    assert_eq!(all, [("a".to_owned(), json!(3)), ("all".into(), json!(3)), ("b".into(), json!(2))]);
+    let all = store.search(Search::new("visits")).await.unwrap();
+    let all: BTreeMap<String, Value> = all.into_iter().map(|hit| (hit.item.key, hit.item.value)).collect();
+    assert_eq!(json!(all), json!({ "a": 3, "all": 3, "b": 2 }));
     let error = refused(graph.run(json!({ "n": 0 })).thread("c").await);
     assert!(error.code() == Code::ConfigInvalid && error.message().contains("`Store`"), "{error}");
 }

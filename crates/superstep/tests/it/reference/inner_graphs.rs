@@ -197,7 +197,7 @@ fn three_deep() -> Compiled<Record, App> {
         let (thread, checkpoint) = (info.thread().unwrap(), info.checkpoint().unwrap());
         // What this superstep builds on is in the store before it runs, three graphs deep as well.
         let saved = app.memory.load(thread, info.namespace(), At::Id(checkpoint)).await?.is_some();
-        store.put(&["seen".to_owned()], app.key, json!(true)).await?;
+        store.put("seen", app.key, true).await?;
         app.control.drain();
         let depth = info.namespace().as_str().split('|').count();
         Ok::<_, NodeError>(
@@ -228,7 +228,7 @@ async fn what_a_run_brings_reaches_three_graphs_deep() {
     let run = run.checkpointer(memory.clone()).tag("blue").tag("fast").metadata("user", "ann").configurable("k", 7);
     let stopped = run.await.unwrap();
     assert_eq!(stopped.status, Status::Drained);
-    assert_eq!(store.get(&["seen".to_owned()], "key").await.unwrap(), Some(json!(true)));
+    assert_eq!(store.get("seen", "key").await.unwrap().unwrap().value, json!(true));
     let app = App { key: "other", memory: memory.clone(), control: Control::new() };
     let done = graph.go_on("t").context(app).store(store).checkpointer(memory.clone()).await.unwrap();
     let seen = json!(["key", ["blue", "fast"], { "user": "ann" }, 7, 2, true, "after"]);

@@ -1,0 +1,102 @@
+//! What changes items, inside a transaction that writes.
+
+use superstep_core::store::{Delete, Put, is_gone};
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
+
+use super::super::address::Address;
+use super::super::trouble::Answer;
+use super::{Names, narrow};
+use crate::items::{Setup, marks, write_index};
+
+/// Where and when it is written.
+pub(super) struct Writer<'a> {
+    pub(super) client: &'a Client,
+    pub(super) address: &'a Address,
+    pub(super) setup: &'a Setup,
+    pub(super) now: i64,
+}
+
+impl Writer<'_> {
+    /// Sets a value, and what it is found by.
+    pub(super) async fn put(&self, put: &Put, vectors: &[Vec<f32>]) -> Answer<()> {
+        let life = self.setup.options.life(put);
+        let expires = life.map(|life| self.now.saturating_add(life));
+        let written = put.value.to_string();
+        let (space, key, value) = (put.namespace.to_bytes(), put.key.as_bytes(), written.as_bytes());
+        let (doc, paths) = (narrow::doc(put, &written), write_index(&put.index));
+        let marks = paths.as_ref().and_then(|_| narrow::marks(marks(put)));
+        let kept = self.address.fill(
+            "INSERT INTO @schema@.memory AS kept (space, key, value, doc, paths, marks, created, updated, expires, lasts) \
+             VALUES ($1, $2, $3, $4::jsonb, $5, array_to_tsvector($6), $7, $7, $8, $9) \
+             ON CONFLICT (space, key) DO UPDATE SET value = excluded.value, doc = excluded.doc, paths = excluded.paths, \
+             marks = excluded.marks, updated = excluded.updated, expires = excluded.expires, lasts = excluded.lasts, \
+             created = CASE WHEN kept.expires <= excluded.updated THEN excluded.created ELSE kept.created END \
+             RETURNING id, xmax = 0",
+        );
+        let given = [
+            (&space as _, Type::BYTEA),
+            (&key as _, Type::BYTEA),
+            (&value as _, Type::BYTEA),
+            (&doc as _, Type::TEXT),
+            (&paths as _, Type::TEXT),
+            (&marks as _, Type::TEXT_ARRAY),
+            (&self.now as _, Type::INT8),
+            (&expires as _, Type::INT8),
+            (&life as _, Type::INT8),
+        ];
+        let row = self.client.query_typed_one(&kept, &given).await?;
+        let (id, is_new): (i64, bool) = (row.try_get(0)?, row.try_get(1)?);
+        self.put_vectors(id, is_new, vectors).await
+    }
+
+    async fn put_vectors(&self, id: i64, is_new: bool, vectors: &[Vec<f32>]) -> Answer<()> {
+        if !is_new {
+            let gone = self.address.fill("DELETE FROM @schema@.memory_vector WHERE item = $1");
+            self.client.execute_typed(&gone, &[(&id, Type::INT8)]).await?;
+        }
+        let kept = self.address.fill("INSERT INTO @schema@.memory_vector (item, model, floats) VALUES ($1, $2, $3)");
+        let model = self.setup.model().as_bytes();
+        for floats in vectors {
+            let given = [(&id as _, Type::INT8), (&model as _, Type::BYTEA), (floats as _, Type::FLOAT4_ARRAY)];
+            self.client.execute_typed(&kept, &given).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes an item; true when there was one.
+    pub(super) async fn delete(&self, delete: &Delete) -> Answer<bool> {
+        let gone = self.address.fill("DELETE FROM @schema@.memory WHERE space = $1 AND key = $2 RETURNING expires");
+        let (space, key) = (delete.namespace.to_bytes(), delete.key.as_bytes());
+        let row = self.client.query_typed_opt(&gone, &[(&space, Type::BYTEA), (&key, Type::BYTEA)]).await?;
+        Ok(match row {
+            Some(row) => !is_gone(row.try_get(0)?, self.now),
+            None => false,
+        })
+    }
+
+    /// Makes items last anew.
+    pub(super) async fn refresh(&self, (spaces, keys): &Names) -> Answer<()> {
+        if spaces.is_empty() {
+            return Ok(());
+        }
+        // In one order, so that two who do this at once do not wait for each other.
+        let anew = self.address.fill(
+            "UPDATE @schema@.memory SET expires = $3 + lasts WHERE id IN (SELECT id FROM @schema@.memory m \
+             JOIN unnest($1::bytea[], $2::bytea[]) AS named (space, key) ON m.space = named.space AND m.key = named.key \
+             WHERE m.expires > $3 ORDER BY id FOR UPDATE OF m)",
+        );
+        let given = [(spaces as _, Type::BYTEA_ARRAY), (keys as _, Type::BYTEA_ARRAY), (&self.now as _, Type::INT8)];
+        self.client.execute_typed(&anew, &given).await?;
+        Ok(())
+    }
+
+    /// Removes at most so many of the items that have expired; those that somebody else is at are left to them.
+    pub(super) async fn sweep(&self, most: Option<i64>) -> Answer<u64> {
+        let gone = self.address.fill(
+            "DELETE FROM @schema@.memory WHERE id IN (SELECT id FROM @schema@.memory WHERE expires <= $1 \
+             ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        );
+        Ok(self.client.execute_typed(&gone, &[(&self.now, Type::INT8), (&most, Type::INT8)]).await?)
+    }
+}

@@ -1,0 +1,144 @@
+//! What finds items. The index narrows down which rows are looked at; core says which are wanted.
+
+use rusqlite::{Connection, Row, params};
+use superstep_core::store::{
+    Finder, Get, Hit, Item, ListNamespaces, Namespace, Query, Search, from_bytes, select, similarity,
+};
+
+use super::super::trouble::{Answer, Trouble};
+use super::Names;
+use crate::items::{Columns, marks_of, read_index};
+
+/// What `read` reads, of a `memory` named so.
+const COLUMNS: &str = "memory.space, memory.key, value, created, updated, expires, lasts, paths";
+/// Rows under a prefix that have not expired: from, up to, and now.
+const UNDER: &str = "memory.space >= ?1 AND memory.space < ?2 AND (expires IS NULL OR expires > ?3)";
+
+/// Where and when it is read.
+pub(super) struct Reader<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) place: &'a str,
+    pub(super) model: &'a str,
+    pub(super) now: i64,
+}
+
+impl Reader<'_> {
+    /// The item of a row.
+    fn read(&self, row: &Row<'_>) -> Answer<Item> {
+        let columns = Columns {
+            space: row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?,
+            key: row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?,
+            value: row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?,
+            created: row.get(3)?,
+            updated: row.get(4)?,
+            expires: row.get(5)?,
+        };
+        Ok(columns.read(&format_args!("`{}`", self.place))?)
+    }
+
+    /// An item; where it is to last anew, its name goes on the list.
+    pub(super) fn get(&self, get: &Get, refresh: Option<&mut Names>) -> Answer<Option<Item>> {
+        let space = get.namespace.to_bytes();
+        let found =
+            format!("SELECT {COLUMNS} FROM memory WHERE space = ?1 AND key = ?2 AND (expires IS NULL OR expires > ?3)");
+        let mut statement = self.connection.prepare_cached(&found)?;
+        let mut rows = statement.query(params![space, get.key.as_bytes(), self.now])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let mut item = self.read(row)?;
+        if let (Some(names), Some(lasts)) = (refresh, row.get::<_, Option<i64>>(6)?) {
+            item.expires_at = Some(self.now.saturating_add(lasts));
+            names.push((space, get.key.as_bytes().to_vec()));
+        }
+        Ok(Some(item))
+    }
+
+    pub(super) fn search(&self, search: &Search, query: &Query, refresh: Option<&mut Names>) -> Answer<Vec<Hit>> {
+        let mut finder = Finder::new(search, query);
+        match query {
+            Query::Nothing => self.newest(search, &mut finder)?,
+            Query::Words(words) => self.by_words(search, words, &mut finder)?,
+            Query::Vector(wanted) => self.by_vector(search, wanted, &mut finder)?,
+        }
+        let mut hits = finder.finish();
+        if let Some(names) = refresh {
+            for hit in hits.iter_mut().filter(|hit| hit.item.expires_at.is_some()) {
+                let get = Get::new(&hit.item.namespace, hit.item.key.as_str());
+                hit.item.expires_at = self.get(&get, Some(names))?.and_then(|item| item.expires_at);
+            }
+        }
+        Ok(hits)
+    }
+
+    /// In the order that is wanted, until there is enough. Values are read one by one: sorting would move them about.
+    fn newest(&self, search: &Search, finder: &mut Finder<'_>) -> Answer<()> {
+        let order = format!("SELECT id FROM memory WHERE {UNDER} ORDER BY updated DESC, space, key");
+        let (from, to) = search.prefix.range();
+        let mut order = self.connection.prepare_cached(&order)?;
+        let mut value = self.connection.prepare_cached(&format!("SELECT {COLUMNS} FROM memory WHERE id = ?1"))?;
+        let mut ids = order.query(params![from, to, self.now])?;
+        while !finder.is_full() {
+            let Some(id) = ids.next()? else { break };
+            let mut rows = value.query([id.get::<_, i64>(0)?])?;
+            if let Some(row) = rows.next()? {
+                finder.offer(self.read(row)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn by_words(&self, search: &Search, words: &[String], finder: &mut Finder<'_>) -> Answer<()> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let found = format!(
+            "SELECT {COLUMNS} FROM memory_word JOIN memory ON memory.id = memory_word.rowid \
+             WHERE memory_word MATCH ?4 AND {UNDER}"
+        );
+        let (from, to) = search.prefix.range();
+        let mut statement = self.connection.prepare_cached(&found)?;
+        let mut rows = statement.query(params![from, to, self.now, marks_of(words).join(" OR ")])?;
+        while let Some(row) = rows.next()? {
+            let index = read_index(row.get_ref(7)?.as_str_or_null().map_err(rusqlite::Error::from)?);
+            finder.offer_text(self.read(row)?, &index);
+        }
+        Ok(())
+    }
+
+    /// Every vector under the prefix is looked at: exact, and fast enough for what one person or one project has.
+    fn by_vector(&self, search: &Search, wanted: &[f32], finder: &mut Finder<'_>) -> Answer<()> {
+        let found = format!(
+            "SELECT {COLUMNS}, memory.id, floats FROM memory JOIN memory_vector ON memory_vector.item = memory.id \
+             AND memory_vector.model = ?4 WHERE {UNDER} ORDER BY memory.id"
+        );
+        let (from, to) = search.prefix.range();
+        let mut statement = self.connection.prepare_cached(&found)?;
+        let mut rows = statement.query(params![from, to, self.now, self.model])?;
+        let mut best: Option<(i64, Item, f64)> = None;
+        while let Some(row) = rows.next()? {
+            let floats = row.get_ref(9)?.as_blob().map_err(rusqlite::Error::from)?;
+            let cosine = from_bytes(floats).map_or(0.0, |vector| similarity(wanted, &vector));
+            match &mut best {
+                Some((id, _, nearest)) if *id == row.get::<_, i64>(8)? => *nearest = nearest.max(cosine),
+                _ => {
+                    let next = (row.get(8)?, self.read(row)?, cosine);
+                    if let Some((_, item, nearest)) = best.replace(next) {
+                        finder.offer_vector(item, nearest);
+                    }
+                }
+            }
+        }
+        if let Some((_, item, nearest)) = best {
+            finder.offer_vector(item, nearest);
+        }
+        Ok(())
+    }
+
+    pub(super) fn namespaces(&self, list: &ListNamespaces) -> Answer<Vec<Namespace>> {
+        let found = format!("SELECT DISTINCT space FROM memory WHERE {UNDER} ORDER BY space");
+        let (from, to) = list.place().range();
+        let mut statement = self.connection.prepare_cached(&found)?;
+        let spaces = statement.query_map(params![from, to, self.now], |row| row.get::<_, Vec<u8>>(0))?;
+        let spaces = spaces.map(|space| Ok(Namespace::from_bytes(&space?).unwrap_or_default()));
+        Ok(select(spaces.collect::<Result<Vec<_>, Trouble>>()?, list))
+    }
+}

@@ -1,0 +1,70 @@
+//! What changes items, inside a transaction that writes.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use superstep_core::store::{Delete, Put, is_gone, to_bytes};
+
+use super::super::trouble::Answer;
+use crate::items::{Setup, marks, write_index};
+
+/// Sets a value, and what it is found by.
+pub(super) fn put(connection: &Connection, setup: &Setup, (put, vectors): (&Put, &[Vec<f32>]), now: i64) -> Answer<()> {
+    let life = setup.options.life(put);
+    let expires = life.map(|life| now.saturating_add(life));
+    let kept = "INSERT INTO memory (space, key, value, paths, created, updated, expires, lasts) \
+                VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7) ON CONFLICT (space, key) DO UPDATE SET \
+                value = excluded.value, paths = excluded.paths, updated = excluded.updated, expires = excluded.expires, \
+                lasts = excluded.lasts, created = CASE WHEN memory.expires <= excluded.updated THEN excluded.created \
+                ELSE memory.created END RETURNING id";
+    let (space, value, paths) = (put.namespace.to_bytes(), put.value.to_string().into_bytes(), write_index(&put.index));
+    let values = params![space, put.key.as_bytes(), value, paths, now, expires, life];
+    let id: i64 = connection.prepare_cached(kept)?.query_row(values, |row| row.get(0))?;
+    forget(connection, id)?;
+    let marks = marks(put);
+    if !marks.is_empty() {
+        let named = "INSERT INTO memory_word (rowid, marks) VALUES (?1, ?2)";
+        connection.prepare_cached(named)?.execute(params![id, marks.join(" ")])?;
+    }
+    for vector in vectors {
+        let kept = "INSERT INTO memory_vector (item, model, floats) VALUES (?1, ?2, ?3)";
+        connection.prepare_cached(kept)?.execute(params![id, setup.model(), to_bytes(vector)])?;
+    }
+    Ok(())
+}
+
+/// Removes what an item was found by.
+fn forget(connection: &Connection, id: i64) -> Answer<()> {
+    connection.prepare_cached("DELETE FROM memory_word WHERE rowid = ?1")?.execute([id])?;
+    connection.prepare_cached("DELETE FROM memory_vector WHERE item = ?1")?.execute([id])?;
+    Ok(())
+}
+
+/// Removes an item; true when there was one.
+pub(super) fn delete(connection: &Connection, delete: &Delete, now: i64) -> Answer<bool> {
+    let removed = "DELETE FROM memory WHERE space = ?1 AND key = ?2 RETURNING id, expires";
+    let name = params![delete.namespace.to_bytes(), delete.key.as_bytes()];
+    let mut statement = connection.prepare_cached(removed)?;
+    let found: Option<(i64, Option<i64>)> =
+        statement.query_row(name, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let Some((id, expires)) = found else { return Ok(false) };
+    forget(connection, id)?;
+    Ok(!is_gone(expires, now))
+}
+
+/// Makes items last anew.
+pub(super) fn refresh(connection: &Connection, names: &[(Vec<u8>, Vec<u8>)], now: i64) -> Answer<()> {
+    let anew = "UPDATE memory SET expires = ?3 + lasts WHERE space = ?1 AND key = ?2 AND expires > ?3";
+    let mut statement = connection.prepare_cached(anew)?;
+    for (space, key) in names {
+        statement.execute(params![space, key, now])?;
+    }
+    Ok(())
+}
+
+/// Removes at most so many of the items that have expired.
+pub(super) fn sweep(connection: &Connection, now: i64, most: i64) -> Answer<u64> {
+    let gone = "DELETE FROM memory WHERE id IN (SELECT id FROM memory WHERE expires <= ?1 LIMIT ?2) RETURNING id";
+    let mut statement = connection.prepare_cached(gone)?;
+    let ids: Vec<i64> = statement.query_map([now, most], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    ids.iter().try_for_each(|id| forget(connection, *id))?;
+    Ok(ids.len() as u64)
+}

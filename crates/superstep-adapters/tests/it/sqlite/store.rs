@@ -1,0 +1,128 @@
+//! The long-term store in an SQLite file.
+
+use serde_json::json;
+use superstep::store::{LexicalEmbedder, MatchedBy, MemoryStore, Options, Put, Search, SharedStore, Store};
+use superstep::{Code, Error};
+use superstep_adapters::sqlite::{Sqlite, SqliteStore};
+use superstep_core::testing::block_on;
+use superstep_core::testing::store::{Hand, mixed};
+
+use super::folder;
+
+fn open(path: impl AsRef<std::path::Path>, options: Options) -> SqliteStore {
+    block_on(Sqlite::open(path).unwrap().store_with(options)).unwrap()
+}
+
+mod in_a_file {
+    use super::*;
+
+    superstep_core::store_conformance!(|options| open(folder().join("agent.db"), options));
+}
+
+mod in_memory {
+    use super::*;
+
+    superstep_core::store_conformance!(|options| open(":memory:", options));
+}
+
+/// R-FWK-87: whatever is asked, the answers are those of the store in memory.
+#[test]
+fn it_answers_as_the_store_in_memory() {
+    for seed in 0..40 {
+        let clock = Hand::default();
+        let mut options = Options::default().clock(std::sync::Arc::new(clock.clone()));
+        if seed % 2 == 0 {
+            options = options.embedder(LexicalEmbedder::new(64));
+        }
+        let memory = SharedStore::new(MemoryStore::with(options.clone()));
+        let store = SharedStore::new(open(":memory:", options));
+        assert!(block_on(mixed::agree(&memory, &store, &clock, (seed, 150))) >= 150);
+    }
+}
+
+/// R-FWK-87: what was put is there when the file is opened again, with its vectors, its words and its end.
+#[test]
+fn items_outlive_the_store() {
+    let path = folder().join("agent.db");
+    let clock = Hand::default();
+    let options = || Options::default().clock(std::sync::Arc::new(clock.clone())).embedder(LexicalEmbedder::default());
+    let put = Put::new(["users", "mia"], "food", json!("likes green curry")).lasts_minutes(1.0);
+    block_on(open(&path, options()).put_with(put)).unwrap();
+    let store = open(&path, options());
+    let hits = block_on(store.search(Search::new("users").query("green curry").refresh(false))).unwrap();
+    assert_eq!((hits.len(), hits[0].matched_by), (1, Some(MatchedBy::Vector)));
+    let plain = open(&path, Options::default().clock(std::sync::Arc::new(clock.clone())));
+    let hits = block_on(plain.search(Search::new("users").query("curry").refresh(false))).unwrap();
+    assert_eq!(hits[0].matched_by, Some(MatchedBy::Text));
+    clock.advance(60);
+    assert!(block_on(store.get(["users", "mia"], "food")).unwrap().is_none());
+}
+
+/// R-FWK-87: vectors of another embedder are not compared with; what was put under it is found once it is put again.
+#[test]
+fn embedders_are_kept_apart() {
+    let path = folder().join("agent.db");
+    let with = |places| open(&path, Options::default().embedder(LexicalEmbedder::new(places)));
+    let search = || Search::new("n").query("moon");
+    block_on(with(16).put("n", "k", "moon")).unwrap();
+    let other = with(32);
+    assert!(block_on(other.search(search())).unwrap().is_empty());
+    block_on(other.put("n", "k", "moon")).unwrap();
+    assert_eq!(block_on(other.search(search())).unwrap().len(), 1);
+}
+
+/// R-FWK-87: one file has checkpoints and items, whichever came first, and neither notices the other.
+#[test]
+fn checkpoints_and_items_share_a_file() {
+    use superstep::prelude::*;
+
+    #[derive(State, Clone, Serialize, Deserialize)]
+    struct Visits {
+        #[reduce(add)]
+        count: u64,
+    }
+
+    let path = folder().join("agent.db");
+    drop(block_on(SqliteStore::open(&path)).unwrap());
+    let file = Sqlite::open(&path).unwrap();
+    let mut graph = Graph::<Visits>::new("visits");
+    let visit = graph.node("visit", async |cx: Cx| {
+        let seen = cx.store()?.get("visits", "last").await?.map_or(0, |item| item.value.as_u64().unwrap_or(0));
+        cx.store()?.put("visits", "last", seen + 1).await?;
+        Ok::<_, NodeError>(Visits::update().count(1_u64))
+    });
+    graph.edge(START, visit).edge(visit, END);
+    graph.checkpointer(file.clone()).store(block_on(file.store()).unwrap());
+    let visits = graph.compile().unwrap();
+    for thread in ["a", "b"] {
+        visits.run(Visits::input().count(0_u64)).thread(thread).wait().unwrap();
+    }
+    let store = block_on(Sqlite::open(&path).unwrap().store()).unwrap();
+    assert_eq!(block_on(store.get("visits", "last")).unwrap().unwrap().value, json!(2));
+}
+
+/// R-FWK-87: a file of a newer program is left alone; what the checkpoints of it say does not matter.
+#[test]
+fn newer_tables_are_refused() {
+    let path = folder().join("agent.db");
+    drop(block_on(SqliteStore::open(&path)).unwrap());
+    rusqlite::Connection::open(&path).unwrap().execute("UPDATE memory_version SET number = 99", []).unwrap();
+    let error: Error = block_on(SqliteStore::open(&path)).unwrap_err();
+    assert_eq!(error.code(), Code::CheckpointTooNew);
+    assert!(error.to_string().contains("version 99; this program knows 1"), "{error}");
+}
+
+/// R-FWK-87: an item that was damaged is named; a batch that meets it halfway leaves nothing behind.
+#[test]
+fn damage_is_named_and_the_batch_taken_back() {
+    let path = folder().join("agent.db");
+    let store = block_on(SqliteStore::open(&path)).unwrap();
+    block_on(store.put("n", "bad", "x")).unwrap();
+    let damage = "UPDATE memory SET value = CAST('{' AS BLOB)";
+    rusqlite::Connection::open(&path).unwrap().execute(damage, []).unwrap();
+    let operations = vec![Put::new("n", "new", 1).into(), superstep::store::Get::new("n", "bad").into()];
+    let error = block_on(store.batch(operations)).unwrap_err();
+    assert_eq!(error.code(), Code::CheckpointCorrupt);
+    assert!(error.message().contains("item `n./bad`"), "{error}");
+    assert!(block_on(store.get("n", "new")).unwrap().is_none());
+}

@@ -1,0 +1,57 @@
+//! When two JSON values are the same, and which of them is less: one meaning for all stores.
+//!
+//! Numbers are compared by their exact value, so `1` and `1.0` are the same; texts byte by byte. Nothing else has an
+//! order, and values of two kinds have none between them.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use crate::json_reducer::order::compare_numbers;
+
+/// Whether two values are the same, numbers by value, objects whatever the order of their keys.
+pub(super) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => compare_numbers(a, b) == Ordering::Equal,
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// The order of two values, where they have one.
+pub(super) fn order(a: &Value, b: &Value) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => Some(compare_numbers(a, b)),
+        (Value::String(a), Value::String(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_compared_by_value_and_not_rounded() {
+        assert!(same(&json!(1), &json!(1.0)) && same(&json!([{ "a": 1 }]), &json!([{ "a": 1.0 }])));
+        assert!(!same(&json!(9_007_199_254_740_993_i64), &json!(9_007_199_254_740_992.0)));
+        assert_eq!(order(&json!(u64::MAX), &json!(-1)), Some(Ordering::Greater));
+        assert_eq!(order(&json!(0.5), &json!(1)), Some(Ordering::Less));
+    }
+
+    #[test]
+    fn kinds_have_no_order_between_them() {
+        let kinds = [json!(null), json!(true), json!(1), json!("1"), json!([1]), json!({ "a": 1 })];
+        for (place, a) in kinds.iter().enumerate() {
+            for (other, b) in kinds.iter().enumerate() {
+                let is_ordered = place == other && (a.is_number() || a.is_string());
+                assert_eq!((order(a, b).is_some(), same(a, b)), (is_ordered, place == other), "{a} {b}");
+            }
+        }
+    }
+}

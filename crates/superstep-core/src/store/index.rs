@@ -1,0 +1,168 @@
+//! What of an item can be searched for: all of it, nothing, or what stands at some paths.
+//!
+//! Gives texts. What words they have is `text`, what vectors the business of an embedder.
+
+use serde_json::Value;
+
+use crate::error::{Code, Error, Result};
+
+/// What of an item can be searched for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Index {
+    /// Every text, number and truth value in it, as one text.
+    #[default]
+    All,
+    /// Nothing: the item is found by its name and by filters, and by no query.
+    None,
+    /// What stands at these paths, each a text of its own: `title`, `author.name`, `chapters[*].text`, `tags[0]`,
+    /// `notes.*`; `$` is the whole value.
+    Paths(Vec<String>),
+}
+
+/// One step of a path.
+#[derive(Debug, PartialEq, Eq)]
+enum Step<'a> {
+    Key(&'a str),
+    At(usize),
+    Each,
+}
+
+impl Index {
+    /// Refuses paths that cannot be read.
+    pub(super) fn check(&self) -> Result<()> {
+        let Self::Paths(paths) = self else { return Ok(()) };
+        paths.iter().try_for_each(|path| match parse(path) {
+            Some(_) => Ok(()),
+            None => Err(Error::new(Code::InputInvalid, format!("`{path}` is not a path into a value"))
+                .help("write `title`, `author.name`, `chapters[*].text`, `tags[0]` or `$`")),
+        })
+    }
+
+    /// The texts of a value that can be searched for; none that is empty.
+    #[must_use]
+    pub fn texts(&self, value: &Value) -> Vec<String> {
+        let mut found = Vec::new();
+        match self {
+            Self::All => found.push(value),
+            Self::None => {}
+            Self::Paths(paths) => {
+                for steps in paths.iter().filter_map(|path| parse(path)) {
+                    follow(value, &steps, &mut found);
+                }
+            }
+        }
+        found.into_iter().map(text_of).filter(|text| !text.is_empty()).collect()
+    }
+
+    /// The form a store keeps: paths, `None` for no index.
+    #[must_use]
+    pub fn to_json(&self) -> Option<Value> {
+        match self {
+            Self::All => Some(Value::from(Vec::<Value>::new())),
+            Self::None => None,
+            // An empty list stands for everything, and no path for nothing.
+            Self::Paths(paths) => (!paths.is_empty()).then(|| Value::from(paths.clone())),
+        }
+    }
+
+    /// Reads what [`Index::to_json`] gave.
+    #[must_use]
+    pub fn from_json(form: Option<&Value>) -> Self {
+        let Some(paths) = form.and_then(Value::as_array) else { return Self::None };
+        let paths: Vec<String> = paths.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        if paths.is_empty() { Self::All } else { Self::Paths(paths) }
+    }
+}
+
+fn parse(path: &str) -> Option<Vec<Step<'_>>> {
+    if path == "$" {
+        return Some(Vec::new());
+    }
+    let mut steps = Vec::new();
+    for part in path.strip_prefix("$.").unwrap_or(path).split('.') {
+        let (key, mut rest) = part.find('[').map_or((part, ""), |at| part.split_at(at));
+        match key {
+            "" => return None,
+            "*" => steps.push(Step::Each),
+            key => steps.push(Step::Key(key)),
+        }
+        while !rest.is_empty() {
+            let (place, after) = rest.strip_prefix('[')?.split_once(']')?;
+            steps.push(if place == "*" { Step::Each } else { Step::At(place.parse().ok()?) });
+            rest = after;
+        }
+    }
+    Some(steps)
+}
+
+fn follow<'a>(value: &'a Value, steps: &[Step<'_>], found: &mut Vec<&'a Value>) {
+    let Some((step, rest)) = steps.split_first() else { return found.push(value) };
+    match (step, value) {
+        (Step::Key(key), Value::Object(fields)) => {
+            fields.get(*key).into_iter().for_each(|value| follow(value, rest, found));
+        }
+        (Step::At(place), Value::Array(items)) => {
+            items.get(*place).into_iter().for_each(|value| follow(value, rest, found));
+        }
+        (Step::Each, Value::Array(items)) => items.iter().for_each(|value| follow(value, rest, found)),
+        (Step::Each, Value::Object(fields)) => fields.values().for_each(|value| follow(value, rest, found)),
+        _ => {}
+    }
+}
+
+/// Everything in a value that can be read, line by line.
+fn text_of(value: &Value) -> String {
+    let mut lines = Vec::new();
+    gather(value, &mut lines);
+    lines.join("\n")
+}
+
+fn gather(value: &Value, lines: &mut Vec<String>) {
+    match value {
+        Value::Null => {}
+        Value::Bool(truth) => lines.push(truth.to_string()),
+        Value::Number(number) => lines.push(number.to_string()),
+        Value::String(text) => lines.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|value| gather(value, lines)),
+        Value::Object(fields) => fields.values().for_each(|value| gather(value, lines)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn texts(paths: &[&str]) -> Vec<String> {
+        let value = json!({ "title": "Tides", "pages": 12, "tags": ["sea", "moon"], "by": { "name": "Ann", "age": null },
+                            "chapters": [{ "text": "one" }, { "text": "two" }, { "other": "three" }] });
+        Index::Paths(paths.iter().map(|path| (*path).to_owned()).collect()).texts(&value)
+    }
+
+    #[test]
+    fn paths_lead_to_texts() {
+        assert_eq!(texts(&["title", "by.name", "pages"]), ["Tides", "Ann", "12"]);
+        assert_eq!(texts(&["chapters[*].text"]), ["one", "two"]);
+        assert_eq!(texts(&["tags[1]", "tags[9]", "by.age", "nowhere"]), ["moon"]);
+        assert_eq!(texts(&["by.*"]), ["Ann"]);
+        assert_eq!(texts(&["tags"]), ["sea\nmoon"]);
+        assert_eq!(texts(&["$"]), ["Ann\none\ntwo\nthree\n12\nsea\nmoon\nTides"]);
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused_by_name() {
+        for path in ["", "a..b", "a[", "a[x]", "a[1", "a[1]b", ".a"] {
+            let error = Index::Paths(vec![path.to_owned()]).check().unwrap_err();
+            assert!(error.message().contains(&format!("`{path}`")), "{error}");
+        }
+        assert!(Index::Paths(vec!["a[0][*].b".to_owned()]).check().is_ok());
+    }
+
+    #[test]
+    fn the_kept_form_is_read_back() {
+        for index in [Index::All, Index::None, Index::Paths(vec!["a".to_owned()])] {
+            assert_eq!(Index::from_json(index.to_json().as_ref()), index);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Vectors: how near two are, and the bytes a store keeps of one.
+
+/// The cosine between two vectors, from -1 to 1; 0 where one of them has no length or they are not of one dimension.
+#[must_use]
+pub fn similarity(a: &[f32], b: &[f32]) -> f64 {
+    if a.len() != b.len() {
+        return 0.0;
+    }
+    let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+    let lengths = (product(a, a) * product(b, b)).sqrt();
+    if lengths > 0.0 { (product(a, b) / lengths).clamp(-1.0, 1.0) } else { 0.0 }
+}
+
+/// A vector as bytes, smallest first.
+#[must_use]
+pub fn to_bytes(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// Reads [`to_bytes`]; `None` when the bytes are not of a vector.
+#[must_use]
+pub fn from_bytes(bytes: &[u8]) -> Option<Vec<f32>> {
+    let (numbers, rest) = bytes.as_chunks::<4>();
+    rest.is_empty().then(|| numbers.iter().map(|number| f32::from_le_bytes(*number)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_is_in_the_direction_and_not_in_the_length() {
+        assert_eq!(similarity(&[1.0, 0.0], &[5.0, 0.0]), 1.0);
+        assert_eq!(similarity(&[1.0, 0.0], &[0.0, 2.0]), 0.0);
+        assert_eq!(similarity(&[1.0, 0.0], &[-2.0, 0.0]), -1.0);
+        assert_eq!((similarity(&[0.0], &[1.0]), similarity(&[1.0], &[1.0, 1.0])), (0.0, 0.0));
+    }
+
+    #[test]
+    fn bytes_come_back() {
+        let vector = [0.0, -1.5, f32::MAX, f32::MIN_POSITIVE];
+        assert_eq!(from_bytes(&to_bytes(&vector)).unwrap(), vector);
+        assert!(from_bytes(&[1, 2, 3]).is_none());
+    }
+}
