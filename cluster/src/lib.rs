@@ -1,4 +1,4 @@
-//! PostgreSQL servers of our own, for whoever tests against one: the adapters' tests, `torture` and `xtask`.
+//! PostgreSQL and Redis servers of our own, for whoever tests against one: the adapters' tests, `torture` and `xtask`.
 //!
 //! Each has a folder and a port of its own on this machine, waits for the disk as a server should, and trusts whoever
 //! comes. A small watcher stops and removes it once its owner is gone, however it went. Nothing here is shipped.
@@ -11,8 +11,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 mod program;
+mod redis;
 
 pub use program::{client, postgres, run};
+pub use redis::Redis;
 
 /// How long what is left of a killed server may keep another from starting.
 const REMAINS: Duration = Duration::from_secs(30);

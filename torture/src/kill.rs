@@ -19,6 +19,8 @@ use crate::work::{THREAD, graph, input};
 
 /// How often a victim's graph goes round, and how much it carries.
 const SIZE: (u64, u64) = (3, 2_000);
+/// Of so many runs one is on a folder of files.
+const FILES: u64 = 4;
 /// A planted bug must be found within so many runs.
 const PLANTED_RUNS: u64 = 30;
 
@@ -59,8 +61,9 @@ fn plant(stage: &Stage, expected: &str, report: &mut Report) -> Result<(), Strin
 /// One run, with as many lives as it takes. What must not have happened.
 fn round(seed: u64, planted: Option<&str>, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
     let folder = Folder::new("kill")?;
+    let on_files = planted.is_none() && seed % FILES == FILES - 1;
     let trial = Trial {
-        place: Place::sqlite_in(folder.path()),
+        place: if on_files { Place::Files(folder.join("keys")) } else { Place::sqlite_in(folder.path()) },
         thread: THREAD.to_owned(),
         effects: folder.join("effects"),
         size: SIZE,
@@ -69,6 +72,7 @@ fn round(seed: u64, planted: Option<&str>, expected: &str, report: &mut Report) 
     };
     let course = trial.kill_until_over(&mut Random::apart(seed, 1))?;
     report.count("kills", course.kills);
+    report.count("of these on a folder of files", if on_files { course.kills } else { 0 });
     let mut problems = trial.judge(course, report)?;
     // Whoever looked has opened the store after the last death, and so has swept.
     let left = lock_files(folder.path())?;

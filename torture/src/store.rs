@@ -1,4 +1,4 @@
-//! Which store a child works on, as it stands on its command line: `sqlite PATH`, `postgres URL`.
+//! Which store a child works on, as it stands on its command line: `sqlite PATH`, `postgres URL`, `files FOLDER`.
 //!
 //! One more store is one more arm here; everything else asks for checkpoints only.
 
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use superstep::Result;
 use superstep::core::port::SharedCheckpointer;
+use superstep_adapters::key_value::{Files, KeyValueStore};
 use superstep_adapters::postgres::Postgres;
 use superstep_adapters::sqlite::{Sqlite, Synchronous};
 
@@ -21,6 +22,8 @@ pub(crate) enum Place {
     SqliteHasty(PathBuf),
     /// PostgreSQL at this address; threads of one that died are free soon.
     Postgres(String),
+    /// A folder of files; threads of one that died are free soon.
+    Files(PathBuf),
 }
 
 /// How long another may stand still for the hasty one.
@@ -47,8 +50,9 @@ impl Place {
             "sqlite-normal" => Ok(Self::SqliteNormal(place.into())),
             "sqlite-hasty" => Ok(Self::SqliteHasty(place.into())),
             "postgres" => Ok(Self::Postgres(place.to_owned())),
+            "files" => Ok(Self::Files(place.into())),
             _ => Err(format!(
-                "no store of the kind `{kind}`; there are `sqlite`, `sqlite-normal`, `sqlite-hasty`, `postgres`"
+                "no store of the kind `{kind}`; there are `sqlite`, `sqlite-normal`, `sqlite-hasty`, `postgres`, `files`"
             )),
         }
     }
@@ -60,6 +64,7 @@ impl Place {
             Self::SqliteNormal(_) => "sqlite-normal",
             Self::SqliteHasty(_) => "sqlite-hasty",
             Self::Postgres(_) => "postgres",
+            Self::Files(_) => "files",
         };
         [kind.to_owned(), self.file().display().to_string()]
     }
@@ -67,14 +72,14 @@ impl Place {
     /// The file of the database, or what stands in its place on a command line.
     pub(crate) fn file(&self) -> &Path {
         match self {
-            Self::Sqlite(path) | Self::SqliteNormal(path) | Self::SqliteHasty(path) => path,
+            Self::Sqlite(path) | Self::SqliteNormal(path) | Self::SqliteHasty(path) | Self::Files(path) => path,
             Self::Postgres(url) => Path::new(url),
         }
     }
 
-    /// Whether the database is a file, which can be looked at past the store.
+    /// Whether the database is one file, which can be looked at past the store, and is free when a process has died.
     pub(crate) fn is_file(&self) -> bool {
-        !matches!(self, Self::Postgres(_))
+        !matches!(self, Self::Postgres(_) | Self::Files(_))
     }
 
     /// Opens the store.
@@ -87,6 +92,10 @@ impl Place {
             Self::SqliteNormal(_) => Sqlite::options().synchronous(Synchronous::Normal),
             Self::SqliteHasty(_) => Sqlite::options().lapse_after(MOMENT).busy_timeout(MOMENT * 5),
             Self::Postgres(url) => return Ok(Postgres::options().lapse_after(LAPSE).connect(url).await?.into()),
+            Self::Files(folder) => {
+                let options = KeyValueStore::options().lapse_after(MOMENT * 2);
+                return Ok(options.open(Files::open(folder)?)?.into());
+            }
         };
         Ok(options.open(self.file())?.into())
     }

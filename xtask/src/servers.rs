@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program that tests start, and the package of Debian that has it.
-const SERVERS: [(&str, &str); 2] = [("initdb", "postgresql"), ("pgbouncer", "pgbouncer")];
+const SERVERS: [(&str, &str); 3] =
+    [("initdb", "postgresql"), ("pgbouncer", "pgbouncer"), ("redis-server", "redis-server")];
 
 /// Installs what is missing.
 ///

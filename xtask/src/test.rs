@@ -44,7 +44,7 @@ const STEPS: [Step; 14] = [
     cargo("fmt", &["fmt", "--all", "--", "--check"]),
     cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     Step { name: "nextest is installed", is_quick: true, work: Work::Nextest },
-    Step { name: "PostgreSQL is installed", is_quick: true, work: Work::Servers },
+    Step { name: "PostgreSQL and Redis are installed", is_quick: true, work: Work::Servers },
     Step { name: "tests", is_quick: true, work: Work::Tests },
     Step { name: "simulation", is_quick: true, work: Work::Sim },
     Step { name: "torture", is_quick: false, work: Work::Torture },

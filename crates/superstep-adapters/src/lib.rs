@@ -2,11 +2,19 @@
 //!
 //! Uses `superstep-core` and nothing else of ours. No feature is on unless asked for.
 
+#[cfg(any(feature = "key-value", feature = "sqlite"))]
+mod disk;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod items;
+#[cfg(feature = "key-value")]
+pub mod key_value;
 #[cfg(feature = "langgraph-import")]
 pub mod langgraph;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "key-value", feature = "postgres", feature = "sqlite"))]
+#[cfg_attr(
+    not(any(feature = "postgres", feature = "sqlite")),
+    expect(dead_code, unused_imports, reason = "checksums of rows are for stores of tables")
+)]
 mod log;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -16,7 +24,7 @@ pub mod sealed;
 pub mod spilled;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
-#[cfg(any(feature = "postgres", feature = "sealed", feature = "spilled", feature = "sqlite"))]
+#[cfg(any(feature = "key-value", feature = "postgres", feature = "sealed", feature = "spilled", feature = "sqlite"))]
 mod squeeze;
 #[cfg(any(feature = "sealed", feature = "spilled"))]
 mod walk;

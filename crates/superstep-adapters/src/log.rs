@@ -20,6 +20,8 @@ mod row;
 mod save;
 mod sum;
 
+#[cfg(feature = "key-value")]
+pub(crate) use bytes::{Bytes, put};
 pub(crate) use form::Form;
 pub(crate) use gather::{Gather, Need};
 pub(crate) use head::End;

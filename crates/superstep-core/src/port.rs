@@ -19,7 +19,7 @@ pub use checkpointer::{
 };
 pub use clock::Clock;
 pub use embedder::{Embedder, Prepared, SharedEmbedder, prepare};
-pub use key_value::{KeyValue, LONGEST_KEY, Put};
+pub use key_value::{KeyValue, LONGEST_KEY, Put, is_key};
 pub use retention::{Candidate, Keep, Retention};
 pub use store::{SharedStore, Store};
 

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 pub mod checkpointer;
+pub mod key_value;
 pub mod store;
 
 /// Drives a future to its end on this thread, for stores that need no runtime.

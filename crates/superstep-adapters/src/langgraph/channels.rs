@@ -258,7 +258,7 @@ mod tests {
         let ahead = stored(channels, Value::Object(versions), json!({})).ahead();
         assert_eq!(nodes(&ahead), ["full", "now"]);
         assert_eq!((ahead.joins.len(), &*ahead.joins[0].target), (1, "half"));
-        assert_eq!(ahead.joins[0].arrived, ["b".into()]);
+        assert_eq!(ahead.joins[0].arrived, [std::sync::Arc::<str>::from("b")]);
         let mut deferred = ahead.deferred;
         deferred.sort();
         assert_eq!(deferred, ["last", "late"]);

@@ -1,7 +1,7 @@
 //! Small numbers in few bytes: seven bits each, the lowest first.
 
 /// Adds a number.
-pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -10,14 +10,14 @@ pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Reads numbers and pieces off the front; `None` where there is not enough.
-pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Bytes<'a> {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn number(&mut self) -> Option<u64> {
+    pub(crate) fn number(&mut self) -> Option<u64> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
             let (byte, rest) = self.0.split_first()?;
@@ -30,7 +30,7 @@ impl<'a> Bytes<'a> {
         None
     }
 
-    pub(super) fn piece(&mut self, length: u64) -> Option<&'a [u8]> {
+    pub(crate) fn piece(&mut self, length: u64) -> Option<&'a [u8]> {
         let (piece, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
         self.0 = rest;
         Some(piece)

@@ -139,7 +139,7 @@ impl Held {
         lock(&self.threads).get(thread).filter(|known| known.is_held).map(|known| known.fence)
     }
 
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "key-value", feature = "postgres"))]
     pub(crate) fn has_any(&self) -> bool {
         lock(&self.threads).values().any(|known| known.is_held)
     }

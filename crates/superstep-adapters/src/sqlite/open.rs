@@ -8,6 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use superstep_core::error::{Code, Error, Result};
 
 use super::trouble::{Answer, Trouble, describe};
+use crate::disk;
 
 /// Marks a file as ours.
 const APPLICATION: i32 = 0x7375_7073;
@@ -97,17 +98,6 @@ fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// Kinds of disk that belong to another machine, by the number the system gives them.
-#[cfg(target_os = "linux")]
-const NETWORK_DISKS: [(u32, &str); 6] = [
-    (0x6969, "NFS"),
-    (0x517b, "SMB"),
-    (0xff53_4d42, "CIFS"),
-    (0xfe53_4d42, "SMB"),
-    (0x7461_636f, "OCFS2"),
-    (0x00c3_6400, "Ceph"),
-];
-
 /// The key of a row in a line.
 pub(super) fn key(line: i64, number: u64) -> i64 {
     line << 32 | number.cast_signed()
@@ -153,26 +143,12 @@ impl Place {
     }
 
     /// Refuses a disk of another machine: locks and the write-ahead log do not hold between machines.
-    #[cfg(target_os = "linux")]
     pub(super) fn check_disk(&self) -> Result<()> {
         let folder = self.0.as_deref().and_then(Path::parent).map(|folder| match folder.as_os_str().is_empty() {
             true => Path::new("."),
             false => folder,
         });
-        let Some(Ok(disk)) = folder.map(rustix::fs::statfs) else { return Ok(()) };
-        let network = NETWORK_DISKS.iter().find(|(number, _)| *number == disk.f_type as u32);
-        network.map_or(Ok(()), |(_, kind)| {
-            let message = format!("`{}` is on a network disk ({kind})", self.name());
-            Err(Error::new(Code::StoreUnavailable, message)
-                .help("put the file on a disk of this machine; for several machines use PostgreSQL")
-                .retryable(false))
-        })
-    }
-
-    /// Other systems do not tell in a way that is the same everywhere; SQLite finds out when it opens its log.
-    #[cfg(not(target_os = "linux"))]
-    pub(super) fn check_disk(&self) -> Result<()> {
-        Ok(())
+        folder.map_or(Ok(()), |folder| disk::check(folder, &self.name()))
     }
 
     /// A connection to a file that is there.

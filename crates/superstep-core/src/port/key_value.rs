@@ -11,12 +11,14 @@ use crate::error::Result;
 ///
 /// A key has 1 to [`LONGEST_KEY`] bytes of `A-Z a-z 0-9 _ . : / -`; it is never a pattern. What is put is durable when
 /// the answer comes, and whole: nobody ever reads half of a value. An error that is retryable leaves open whether
-/// something was put or deleted; any other says that it was not.
+/// something was put or deleted, and may still become so; any other says that it was not. Another text than a key is
+/// refused ([`is_key`]). Whoever implements it runs the tests of `testing::key_value`, behind the feature `testing`.
 pub trait KeyValue: Send + Sync + 'static {
     /// The value under a key.
     fn get(&self, key: &str) -> impl Future<Output = Result<Option<Vec<u8>>>> + Send;
 
-    /// The values under several keys, in their order. Better in one go where the store can.
+    /// The values under several keys, in their order. Better in one go where the store can: read at one moment, or one
+    /// after the other in this order.
     fn get_many(&self, keys: &[String]) -> impl Future<Output = Result<Vec<Option<Vec<u8>>>>> + Send {
         async move {
             let mut values = Vec::with_capacity(keys.len());
@@ -34,13 +36,21 @@ pub trait KeyValue: Send + Sync + 'static {
     /// error.
     fn delete(&self, keys: &[String]) -> impl Future<Output = Result<()>> + Send;
 
-    /// At most `limit` keys that begin with `prefix`, ascending byte by byte, of those after `after`.
+    /// At most `limit` keys that begin with `prefix`, ascending byte by byte, of those after `after`, which need not be
+    /// there. The prefix may be empty, and may end anywhere in a key.
     fn list(&self, prefix: &str, after: Option<&str>, limit: usize)
     -> impl Future<Output = Result<Vec<String>>> + Send;
 }
 
 /// The longest key, in bytes.
 pub const LONGEST_KEY: usize = 512;
+
+/// Whether a text is a key that every store takes.
+#[must_use]
+pub fn is_key(text: &str) -> bool {
+    (1..=LONGEST_KEY).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte))
+}
 
 /// How a value is put. The default replaces what is there, and lasts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

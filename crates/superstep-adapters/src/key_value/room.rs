@@ -1,0 +1,197 @@
+//! What everything here works with: the store, its keys, and what this process holds.
+//!
+//! What fails and may be tried again is tried again, here and nowhere else: every call is such that doing it twice does
+//! the same as once.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use superstep_core::error::{Error, Result};
+use superstep_core::id::ThreadId;
+use superstep_core::port::{KeyValue, Put};
+use tokio::sync::OwnedMutexGuard;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::Options;
+use super::keeper::Note;
+use super::keys::{Keys, Kind, number_in};
+use super::shelf::Shelf;
+use super::thread::Log;
+use crate::log::Held;
+
+/// How often something is tried before its failure is told.
+const TRIES: usize = 3;
+/// Keys that are asked for, listed or deleted in one go.
+pub(super) const PAGE: usize = 512;
+
+/// A store and what is known of it.
+pub(super) struct Room<K> {
+    pub(super) store: K,
+    pub(super) keys: Keys,
+    pub(super) lapse: Duration,
+    pub(super) time_to_live: Option<Duration>,
+    /// This process, or one store within it.
+    pub(super) token: u64,
+    count: AtomicU64,
+    pub(super) held: Held,
+    pub(super) shelf: Shelf,
+    /// Threads that were given back and whose log does not say so yet, with their fences.
+    owed: Mutex<BTreeMap<ThreadId, u64>>,
+    /// The greatest fence that was given here.
+    fence: AtomicU64,
+    /// When this process last said that it is alive.
+    seen: Mutex<Option<Instant>>,
+    notes: UnboundedSender<Note>,
+}
+
+impl<K: KeyValue> Room<K> {
+    pub(super) fn new(store: K, options: &Options, notes: UnboundedSender<Note>) -> Result<Self> {
+        let mut bits = [0_u8; 8];
+        getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
+        Ok(Self {
+            store,
+            keys: Keys::new(&options.prefix)?,
+            lapse: options.lapse,
+            time_to_live: options.time_to_live,
+            token: u64::from_le_bytes(bits),
+            count: AtomicU64::new(0),
+            held: Held::new(options.form),
+            shelf: Shelf::new(options.threads),
+            owed: Mutex::default(),
+            fence: AtomicU64::new(0),
+            seen: Mutex::default(),
+            notes,
+        })
+    }
+
+    /// A pair of numbers that nobody has had before.
+    pub(super) fn unique(&self) -> (u64, u64) {
+        (self.token, self.count.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A fence above one, and above all that were given here.
+    pub(super) fn fence_above(&self, last: u64) -> u64 {
+        self.fence.fetch_max(last, Ordering::Relaxed);
+        self.fence.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(super) fn owed(&self) -> MutexGuard<'_, BTreeMap<ThreadId, u64>> {
+        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long a thread stays that is written to now, in milliseconds; 0 for ever.
+    pub(super) fn lasts(&self) -> u64 {
+        self.time_to_live.map_or(0, |life| u64::try_from(life.as_millis()).unwrap_or(u64::MAX).max(1))
+    }
+
+    pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        again(|| self.store.get(key)).await
+    }
+
+    pub(super) async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
+        let values = again(|| self.store.get_many(keys)).await?;
+        if values.len() == keys.len() {
+            return Ok(values);
+        }
+        Err(Error::internal(format!("a store gave {} values for {} keys", values.len(), keys.len())))
+    }
+
+    /// Puts a value under a new key; false when there is one. When an answer was lost, so that the same is put again,
+    /// the one that is there may be this one.
+    pub(super) async fn put_new(&self, key: &str, value: &[u8]) -> Result<bool> {
+        again(|| self.store.put(key, value, Put { only_new: true, lasts: None })).await
+    }
+
+    pub(super) async fn put(&self, key: &str, value: &[u8], lasts: Option<Duration>) -> Result<()> {
+        again(|| self.store.put(key, value, Put { only_new: false, lasts })).await.map(drop)
+    }
+
+    pub(super) async fn delete(&self, keys: &[String]) -> Result<()> {
+        for some in keys.chunks(PAGE) {
+            again(|| self.store.delete(some)).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
+        again(|| self.store.list(prefix, after, limit)).await
+    }
+
+    /// The numbers of the records that reading may begin at, ascending, of those after one.
+    pub(super) async fn bases(&self, thread: &ThreadId, after: Option<u64>) -> Result<Vec<u64>> {
+        let after = after.map(|number| self.keys.base(thread, number));
+        let found = self.list(&self.keys.folder(thread, Kind::Base), after.as_deref(), PAGE).await?;
+        Ok(found.iter().filter_map(|key| number_in(key)).collect())
+    }
+
+    /// Removes everything of a kind that a thread has and that may go.
+    pub(super) async fn clear(&self, thread: &ThreadId, kind: Kind, may_go: impl Fn(&str) -> bool) -> Result<()> {
+        let (folder, mut after) = (self.keys.folder(thread, kind), None::<String>);
+        loop {
+            let found = self.list(&folder, after.as_deref(), PAGE).await?;
+            let Some(last) = found.last().cloned() else { return Ok(()) };
+            let gone: Vec<String> = found.into_iter().filter(|key| may_go(key)).collect();
+            self.delete(&gone).await?;
+            after = Some(last);
+        }
+    }
+
+    /// Says that this process is alive, unless it did so a moment ago.
+    pub(super) async fn show_life(&self) -> Result<()> {
+        let is_fresh = |seen: &Instant| seen.elapsed() < self.lapse / 3;
+        if self.seen().as_ref().is_some_and(is_fresh) {
+            return Ok(());
+        }
+        self.beat().await
+    }
+
+    pub(super) async fn beat(&self) -> Result<()> {
+        let now = Instant::now();
+        self.put(&self.keys.holder(self.token), b"", Some(self.lapse)).await?;
+        *self.seen() = Some(now);
+        Ok(())
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether another process says that it is alive.
+    pub(super) async fn is_alive(&self, holder: u64) -> Result<bool> {
+        Ok(self.get(&self.keys.holder(holder)).await?.is_some())
+    }
+
+    /// Something to be done on the side.
+    pub(super) fn note(&self, note: Note) {
+        // When the keeper is gone the store has ended, and its leases lapse.
+        drop(self.notes.send(note));
+    }
+
+    /// A thread as it is now, where there is one.
+    pub(super) async fn look(&self, thread: &ThreadId) -> Result<Option<OwnedMutexGuard<Log>>> {
+        if !thread.is_valid() {
+            return Ok(None);
+        }
+        let mut log = self.thread(thread).lock_owned().await;
+        log.catch_up(self).await.map_err(|error| error.on_thread(Some(thread)))?;
+        Ok(if log.tables.status.is_none() || log.is_gone(self).await? { None } else { Some(log) })
+    }
+
+    /// A thread, to be looked at by one at a time.
+    pub(super) fn thread(&self, thread: &ThreadId) -> Arc<tokio::sync::Mutex<Log>> {
+        self.shelf.get(thread)
+    }
+}
+
+/// Tries until it is done, or cannot be.
+async fn again<T, F: Future<Output = Result<T>>>(mut attempt: impl FnMut() -> F) -> Result<T> {
+    for _ in 1..TRIES {
+        match attempt().await {
+            Err(error) if error.is_retryable() => {}
+            done => return done,
+        }
+    }
+    attempt().await
+}

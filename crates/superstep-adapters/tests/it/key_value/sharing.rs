@@ -1,0 +1,140 @@
+//! Several stores on the same values, as several processes would have them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use superstep::Code;
+use superstep::core::port::{Checkpointer, Commit, Retention, ThreadStatus};
+use superstep::core::testing::block_on;
+use superstep_adapters::key_value::{Files, KeyValueStore};
+
+use super::plain::{Fate, Plain};
+use super::{diary, folder, once_free, pages, run, write};
+
+/// D5, R-FWK-39: a thread that one store moves is refused to another, until it is given back or the store is closed.
+#[test]
+fn one_of_two_stores_moves_a_thread() {
+    let plain = Plain::default();
+    let (one, two) = (KeyValueStore::open(plain.clone()).unwrap(), KeyValueStore::open(plain.other()).unwrap());
+    let lease = block_on(one.acquire(&"t".into(), run(1))).unwrap();
+    let refused = block_on(two.acquire(&"t".into(), run(2))).unwrap_err();
+    assert_eq!((refused.code(), refused.message().contains(&run(1).to_string())), (Code::ThreadBusy, true));
+    let busy = Commit { status: Some(ThreadStatus::Busy), ..Commit::empty(lease.clone(), "".into()) };
+    block_on(one.commit(&busy)).unwrap();
+    assert_eq!(block_on(two.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy));
+    assert_eq!(block_on(two.delete_thread(&"t".into())).unwrap_err().code(), Code::ThreadBusy);
+    one.release(&lease);
+    let taken = once_free(|| block_on(two.acquire(&"t".into(), run(2))));
+    assert!(taken.fence > lease.fence);
+    assert_eq!(block_on(one.commit(&Commit::empty(lease, "".into()))).unwrap_err().code(), Code::ThreadBusy);
+    drop(two);
+    block_on(one.acquire(&"t".into(), run(3))).unwrap();
+    assert_eq!(block_on(one.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy), "what was saved last");
+}
+
+/// P6, H2, R-FWK-39: from a store that gives no sign of life another takes over; what the first writes then is refused.
+#[test]
+fn a_store_that_stands_still_is_taken_over_and_fenced() {
+    let plain = Plain::default();
+    let one = KeyValueStore::options().lapse_after(Duration::from_millis(60)).open(plain.clone()).unwrap();
+    let two = KeyValueStore::open(plain.other()).unwrap();
+    let old = block_on(one.acquire(&"t".into(), run(1))).unwrap();
+    block_on(one.commit(&Commit::empty(old.clone(), "".into()))).unwrap();
+    plain.meddle(|key| if key.contains("/holders/") { Fate::Lost } else { Fate::Done });
+    let new = once_free(|| block_on(two.acquire(&"t".into(), run(2))));
+    assert!(new.fence > old.fence);
+    let error = Commit { status: Some(ThreadStatus::Error), ..Commit::empty(old, "".into()) };
+    let late = block_on(one.commit(&error)).unwrap_err();
+    assert!(late.message().starts_with("fenced"), "{late}");
+    block_on(two.commit(&Commit::empty(new, "".into()))).unwrap();
+    assert_eq!(block_on(one.status(&"t".into())).unwrap(), Some(ThreadStatus::Idle));
+}
+
+/// P6, H2, R-FWK-39: one that stood still right before its record was put, while another took over, wrote on, pruned and
+/// cleared the old records away, so that the number is free again: it is told that it was fenced, and nothing is mixed.
+#[test]
+fn a_record_put_where_others_were_cleared_away_counts_for_nothing() {
+    let plain = Plain::default();
+    let sleeper = KeyValueStore::options().lapse_after(Duration::from_secs(3_600)).open(plain.clone()).unwrap();
+    let graph = diary(sleeper, 1_500);
+    write(&graph, "t", 3);
+    let (other, is_asleep) = (plain.other(), Arc::new(AtomicBool::new(true)));
+    let is_awake = is_asleep.clone();
+    let puts = AtomicUsize::new(0);
+    plain.meddle(move |key| {
+        let is_third = key.contains("/log/") && puts.fetch_add(1, Ordering::Relaxed) == 3;
+        if !is_third || !is_asleep.swap(false, Ordering::Relaxed) {
+            return Fate::Done;
+        }
+        // On a thread of its own, as this is inside a run.
+        let (other, number) = (other.clone(), key.rsplit('/').next().unwrap().to_owned());
+        std::thread::spawn(move || take_over_and_clear(&other, &number)).join().unwrap();
+        Fate::Done
+    });
+    let error = graph.run(super::Diary::input().wanted(9)).thread("t").wait().map(|done| done.supersteps).unwrap_err();
+    assert!(!is_awake.load(Ordering::Relaxed), "somebody came in between");
+    assert!(error.to_string().contains("fenced"), "{error}");
+    let fresh = diary(KeyValueStore::open(plain.other()).unwrap(), 1_500);
+    assert_eq!(pages(&fresh, "t").unwrap(), 60);
+    assert_eq!(pages(&graph, "t").unwrap(), 60);
+    assert_eq!(write(&fresh, "t", 61), 61);
+}
+
+/// What became of the thread while its holder stood still, so long that it counts as dead.
+fn take_over_and_clear(plain: &Plain, number: &str) {
+    plain.change(|values| values.retain(|key, _| !key.contains("/holders/")));
+    let store = KeyValueStore::open(plain.other()).unwrap();
+    assert_eq!(write(&diary(store.clone(), 1_500), "t", 60), 60);
+    let keep = Retention { keep_last: 1, ..Retention::default() };
+    assert!(block_on(store.prune(&"t".into(), &keep)).unwrap().checkpoints > 50);
+    assert!(!plain.keys().iter().any(|key| key.ends_with(number)), "{number} is free again");
+}
+
+/// S6, R-FWK-39: a commit whose answer was lost comes out once, whether it was done or not.
+#[test]
+fn a_lost_answer_does_not_lose_or_double_a_superstep() {
+    for fate in [Fate::Unheard, Fate::Lost] {
+        let plain = Plain::default();
+        let graph = diary(KeyValueStore::open(plain.clone()).unwrap(), 1_500);
+        let puts = AtomicUsize::new(0);
+        plain.meddle(move |_| if puts.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { fate } else { Fate::Done });
+        assert_eq!(write(&graph, "t", 20), 20);
+        let history = block_on(graph.threads().history("t", &Default::default())).unwrap();
+        assert_eq!(history.len(), 21);
+        let fresh = diary(KeyValueStore::open(plain.other()).unwrap(), 1_500);
+        assert_eq!(pages(&fresh, "t").unwrap(), 20);
+    }
+}
+
+/// D5, S7, R-FWK-39: runs of two stores take turns on one thread, while a third prunes it; each goes on from what the
+/// other saved.
+#[test]
+fn runs_of_two_stores_take_turns_while_a_third_prunes() {
+    let folder = folder();
+    let open = || KeyValueStore::open(Files::open(&folder).unwrap()).unwrap();
+    let (is_over, stores) = (AtomicUsize::new(0), [open(), open()]);
+    let pruner = open();
+    std::thread::scope(|scope| {
+        for store in &stores {
+            let is_over = &is_over;
+            scope.spawn(move || {
+                let graph = diary(store.clone(), 1_200);
+                for _ in 0..15 {
+                    once_free(|| {
+                        let held = pages(&graph, "t").unwrap_or(0);
+                        graph.run(super::Diary::input().wanted(held + 2)).thread("t").wait()
+                    });
+                }
+                is_over.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        scope.spawn(|| {
+            let keep = Retention { keep_last: 3, ..Retention::default() };
+            while is_over.load(Ordering::Relaxed) < 2 {
+                block_on(pruner.prune(&"t".into(), &keep)).unwrap();
+            }
+        });
+    });
+    assert!(pages(&diary(open(), 1_200), "t").unwrap() >= 30);
+}

@@ -1,0 +1,350 @@
+//! The promises every store keeps that has values under keys, as tests.
+//!
+//! One line in the tests of an implementation makes each of them a test of its own:
+//! `mod conformance { superstep_core::key_value_conformance!(|| Files::open(folder()).unwrap()); }`. A store that needs
+//! a runtime says how a future is driven, as for [`checkpointer_conformance!`](crate::checkpointer_conformance).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::Code;
+use crate::port::{BoxFuture, KeyValue, LONGEST_KEY, Put};
+
+pub mod races;
+
+/// A short time to last.
+const MOMENT: Duration = Duration::from_millis(40);
+
+/// Runs one check on an empty store.
+pub fn check<K: KeyValue, F: Future<Output = ()> + Send + 'static>(
+    open: impl FnOnce() -> K + Send + 'static,
+    drive: impl Fn(BoxFuture<'static, ()>),
+    test: impl FnOnce(Arc<K>) -> F + Send + 'static,
+) {
+    drive(Box::pin(async move {
+        let store = Arc::new(open());
+        test(store).await;
+    }));
+}
+
+async fn put<K: KeyValue>(store: &K, key: &str, value: &[u8]) {
+    assert!(store.put(key, value, Put::default()).await.expect("putting works"), "{key}: a value is replaced");
+}
+
+async fn put_new<K: KeyValue>(store: &K, key: &str, value: &[u8]) -> bool {
+    store.put(key, value, Put { only_new: true, lasts: None }).await.expect("putting works")
+}
+
+async fn put_for<K: KeyValue>(store: &K, key: &str, lasts: Duration) {
+    store.put(key, b"brief", Put { only_new: false, lasts: Some(lasts) }).await.expect("putting works");
+}
+
+async fn get<K: KeyValue>(store: &K, key: &str) -> Option<Vec<u8>> {
+    store.get(key).await.expect("getting works")
+}
+
+async fn list<K: KeyValue>(store: &K, prefix: &str) -> Vec<String> {
+    store.list(prefix, None, usize::MAX).await.expect("listing works")
+}
+
+/// Waits until a key is gone, by the clock of the store.
+#[expect(clippy::disallowed_methods, reason = "a store outside has a clock that nobody here can move")]
+async fn until_gone<K: KeyValue>(store: &K, key: &str) {
+    for _ in 0..2_000 {
+        if get(store, key).await.is_none() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("`{key}` did not lapse");
+}
+
+/// R-FWK-39: what is put is got, also when it is nothing, and until it is replaced.
+pub async fn what_is_put_is_got<K: KeyValue>(store: Arc<K>) {
+    let every: Vec<u8> = (0..=255).collect();
+    for value in [&every[..], b"", b"\0", b"after", &every[..]] {
+        put(&*store, "a/key", value).await;
+        assert_eq!(get(&*store, "a/key").await.as_deref(), Some(value));
+    }
+}
+
+/// R-FWK-39: a key that is not there has no value; several are answered in their order.
+pub async fn a_key_that_is_not_there_has_no_value<K: KeyValue>(store: Arc<K>) {
+    assert_eq!(get(&*store, "none").await, None);
+    put(&*store, "one", b"1").await;
+    put(&*store, "two", b"2").await;
+    let keys = ["two", "none", "one", "on", "two", "one/"].map(str::to_owned);
+    let (one, two) = (Some(b"1".to_vec()), Some(b"2".to_vec()));
+    let values = store.get_many(&keys).await.expect("getting works");
+    assert_eq!(values, [two.clone(), None, one, None, two, None]);
+    assert!(store.get_many(&[]).await.expect("getting works").is_empty());
+}
+
+/// R-FWK-39: a new key is refused where there is one, and taken where it was deleted.
+pub async fn a_new_key_is_refused_where_one_is<K: KeyValue>(store: Arc<K>) {
+    assert!(put_new(&*store, "key", b"first").await);
+    assert!(!put_new(&*store, "key", b"second").await);
+    assert_eq!(get(&*store, "key").await.as_deref(), Some(&b"first"[..]));
+    put(&*store, "key", b"third").await;
+    assert!(!put_new(&*store, "key", b"fourth").await);
+    store.delete(&["key".to_owned()]).await.expect("deleting works");
+    assert!(put_new(&*store, "key", b"fifth").await);
+    assert_eq!(get(&*store, "key").await.as_deref(), Some(&b"fifth"[..]));
+}
+
+/// R-FWK-39: deleting removes what is named and nothing else, and what is not there is no error.
+pub async fn deleting_removes_what_is_named<K: KeyValue>(store: Arc<K>) {
+    for key in ["a", "a/b", "a/b/c", "ab", "b"] {
+        put(&*store, key, b"x").await;
+    }
+    store.delete(&["a/b", "nothing", "b", "b"].map(str::to_owned)).await.expect("deleting works");
+    store.delete(&[]).await.expect("deleting works");
+    assert_eq!(list(&*store, "").await, ["a", "a/b/c", "ab"]);
+    assert_eq!((get(&*store, "a/b").await, get(&*store, "b").await), (None, None));
+    let many: Vec<String> = (0..1_500).map(|number| format!("many/{number}")).collect();
+    for key in many.iter().step_by(50) {
+        put(&*store, key, b"x").await;
+    }
+    store.delete(&many).await.expect("deleting works");
+    assert!(list(&*store, "many/").await.is_empty());
+}
+
+/// R-FWK-39: what lapses is gone for every question, and its key is new.
+pub async fn what_lapses_is_gone_for_everyone<K: KeyValue>(store: Arc<K>) {
+    put_for(&*store, "brief/1", MOMENT).await;
+    put_for(&*store, "brief/2", Duration::from_secs(3_600)).await;
+    put(&*store, "brief/3", b"lasting").await;
+    until_gone(&*store, "brief/1").await;
+    let keys = ["brief/1", "brief/2"].map(str::to_owned);
+    let values = store.get_many(&keys).await.expect("getting works");
+    assert_eq!(values, [None, Some(b"brief".to_vec())]);
+    assert_eq!(list(&*store, "brief/").await, ["brief/2", "brief/3"]);
+    assert_eq!(store.list("brief/", None, 1).await.expect("listing works"), ["brief/2"]);
+    assert!(put_new(&*store, "brief/1", b"new").await);
+    assert!(!put_new(&*store, "brief/2", b"new").await);
+    assert_eq!(list(&*store, "brief/").await, ["brief/1", "brief/2", "brief/3"]);
+    assert_eq!(get(&*store, "brief/1").await.as_deref(), Some(&b"new"[..]));
+}
+
+/// R-FWK-39: what is put again lasts as it was put last.
+pub async fn what_is_put_again_lasts_as_it_was_put_last<K: KeyValue>(store: Arc<K>) {
+    put_for(&*store, "kept", MOMENT).await;
+    put(&*store, "kept", b"for ever").await;
+    put_for(&*store, "longer", MOMENT).await;
+    put_for(&*store, "longer", Duration::from_secs(3_600)).await;
+    put(&*store, "shorter", b"for ever").await;
+    put_for(&*store, "shorter", 2 * MOMENT).await;
+    until_gone(&*store, "shorter").await;
+    assert_eq!(list(&*store, "").await, ["kept", "longer"]);
+    assert_eq!(get(&*store, "kept").await.as_deref(), Some(&b"for ever"[..]));
+    assert_eq!(get(&*store, "longer").await.as_deref(), Some(&b"brief"[..]));
+}
+
+/// R-FWK-39: keys are listed byte by byte, those with the prefix and no others.
+pub async fn keys_are_listed_byte_by_byte<K: KeyValue>(store: Arc<K>) {
+    let mut keys = [
+        "a", "a/", "a//b", "a/b", "a/B", "a-b/c", "a.b", "a0", "a:b", "a_b", "aa", "B", "a/b/c", "a/b-c", "/", "9",
+        "10",
+    ];
+    for key in keys {
+        put(&*store, key, key.as_bytes()).await;
+    }
+    keys.sort_unstable();
+    assert_eq!(list(&*store, "").await, keys);
+    for prefix in ["a", "a/", "a/b", "a-", "A", "a/b/", "a/b/c", "a/b/c/", "zz", "/"] {
+        let expected: Vec<&str> = keys.iter().copied().filter(|key| key.starts_with(prefix)).collect();
+        assert_eq!(list(&*store, prefix).await, expected, "{prefix}");
+    }
+}
+
+/// R-FWK-39: a list begins after a key, which need not be there, and ends at a limit.
+pub async fn keys_are_listed_page_by_page<K: KeyValue>(store: Arc<K>) {
+    let mut keys: Vec<String> = (0..60).map(|number| format!("p/{}/{}", number % 7, number * 37 % 101)).collect();
+    keys.extend(["o".to_owned(), "p".to_owned(), "q/1".to_owned()]);
+    for key in &keys {
+        put(&*store, key, b"").await;
+    }
+    keys.retain(|key| key.starts_with("p/"));
+    keys.sort_unstable();
+    for size in [1, 7, 59, 60, 61] {
+        let (mut found, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let page = store.list("p/", after.as_deref(), size).await.expect("listing works");
+            assert!(page.len() <= size);
+            let Some(last) = page.last() else { break };
+            after = Some(last.clone());
+            found.extend(page);
+        }
+        assert_eq!(found, keys, "in pages of {size}");
+    }
+    for after in ["a", "p/", "p/3", "p/3/zz", "p/9", "z", "p"] {
+        let expected: Vec<String> = keys.iter().filter(|key| ***key > *after).cloned().collect();
+        assert_eq!(store.list("p/", Some(after), usize::MAX).await.expect("listing works"), expected, "{after}");
+    }
+    assert!(store.list("p/", None, 0).await.expect("listing works").is_empty());
+}
+
+/// R-FWK-39: what is a pattern elsewhere is a prefix like any other.
+pub async fn a_prefix_is_no_pattern<K: KeyValue>(store: Arc<K>) {
+    for key in ["a.b", "a_b", "axb", "a-b", "a/b", "a:b", "A.b"] {
+        put(&*store, key, b"").await;
+    }
+    for (prefix, expected) in [("a.", "a.b"), ("a_", "a_b"), ("a-", "a-b"), ("a:", "a:b"), ("A", "A.b")] {
+        assert_eq!(list(&*store, prefix).await, [expected]);
+    }
+    for prefix in
+        ["*", "a*", "a?b", "?", "[a]", "a[.]b", "a%", "%", "a\\", "a\\.b", "^a", "a$", "(", "a'b", "{a}", "a "]
+    {
+        assert!(list(&*store, prefix).await.is_empty(), "{prefix}");
+    }
+}
+
+/// R-FWK-39: every character that is allowed can be in a key, in any place, and none is like another.
+pub async fn every_character_can_be_in_a_key<K: KeyValue>(store: Arc<K>) {
+    let characters: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain("_.:/-".chars()).collect();
+    let mut keys: BTreeSet<String> = characters.iter().map(char::to_string).collect();
+    keys.extend(characters.iter().map(|character| format!("in{character}side")));
+    keys.extend(["..", "../x", "./x", "a/../b", "//", "a/./b", "con", "nul", "x.tmp", "-", "--"].map(str::to_owned));
+    keys.extend(["x", "X", "x/", ".", "-x."].map(|piece| piece.repeat(LONGEST_KEY / piece.len())));
+    keys.extend([format!("{}y", "x".repeat(LONGEST_KEY - 1)), format!("{}/y", "x".repeat(LONGEST_KEY - 2))]);
+    for key in &keys {
+        assert!(put_new(&*store, key, key.as_bytes()).await, "{key}: another key is like it");
+    }
+    for key in &keys {
+        assert_eq!(get(&*store, key).await.as_deref(), Some(key.as_bytes()), "{key}");
+    }
+    assert_eq!(list(&*store, "").await, keys.iter().cloned().collect::<Vec<_>>());
+    let all: Vec<String> = keys.into_iter().collect();
+    store.delete(&all).await.expect("deleting works");
+    assert!(list(&*store, "").await.is_empty());
+}
+
+/// R-FWK-39: another text than a key is refused and puts nothing.
+pub async fn what_is_no_key_is_refused<K: KeyValue>(store: Arc<K>) {
+    let long = "x".repeat(LONGEST_KEY + 1);
+    for key in ["", "a b", "a*", "é", "a\u{0}", "a\\b", "a=b", "a%b", &long] {
+        let error = store.put(key, b"x", Put::default()).await.expect_err("it is no key");
+        assert_eq!((error.code(), error.is_retryable()), (Code::InputInvalid, false), "{key:?}");
+    }
+    assert!(list(&*store, "").await.is_empty());
+}
+
+/// R-FWK-39: values of 5 megabytes come back.
+pub async fn long_values_come_back<K: KeyValue>(store: Arc<K>) {
+    let value = |seed: u32| -> Vec<u8> {
+        let numbers = (0..5 * 1_024 * 256_u32).map(|number| (number ^ seed).wrapping_mul(2_654_435_761));
+        numbers.flat_map(u32::to_le_bytes).collect()
+    };
+    let keys = [1, 2, 3].map(|seed| format!("long/{seed}"));
+    for (seed, key) in (1..).zip(&keys) {
+        assert!(put_new(&*store, key, &value(seed)).await);
+    }
+    for (seed, got) in (1..).zip(store.get_many(&keys).await.expect("getting works")) {
+        assert!(got.is_some_and(|got| got == value(seed)), "value {seed} is another one");
+    }
+}
+
+/// Expands to one test for each promise of a store that keeps values under keys; put it in a module of its own.
+///
+/// The first argument opens an empty store. The second drives a future to its end and is only needed by stores that
+/// live on a runtime.
+#[macro_export]
+macro_rules! key_value_conformance {
+    ($open:expr) => {
+        $crate::key_value_conformance!($open, $crate::testing::block_on);
+    };
+    ($open:expr, $drive:expr) => {
+        use $crate::testing::key_value::{self as checks, races};
+
+        /// R-FWK-39: what is put is got, also when it is nothing, and until it is replaced.
+        #[test]
+        fn what_is_put_is_got() {
+            checks::check($open, $drive, checks::what_is_put_is_got);
+        }
+
+        /// R-FWK-39: a key that is not there has no value; several are answered in their order.
+        #[test]
+        fn a_key_that_is_not_there_has_no_value() {
+            checks::check($open, $drive, checks::a_key_that_is_not_there_has_no_value);
+        }
+
+        /// R-FWK-39: a new key is refused where there is one, and taken where it was deleted.
+        #[test]
+        fn a_new_key_is_refused_where_one_is() {
+            checks::check($open, $drive, checks::a_new_key_is_refused_where_one_is);
+        }
+
+        /// R-FWK-39: deleting removes what is named and nothing else, and what is not there is no error.
+        #[test]
+        fn deleting_removes_what_is_named() {
+            checks::check($open, $drive, checks::deleting_removes_what_is_named);
+        }
+
+        /// R-FWK-39: what lapses is gone for every question, and its key is new.
+        #[test]
+        fn what_lapses_is_gone_for_everyone() {
+            checks::check($open, $drive, checks::what_lapses_is_gone_for_everyone);
+        }
+
+        /// R-FWK-39: what is put again lasts as it was put last.
+        #[test]
+        fn what_is_put_again_lasts_as_it_was_put_last() {
+            checks::check($open, $drive, checks::what_is_put_again_lasts_as_it_was_put_last);
+        }
+
+        /// R-FWK-39: keys are listed byte by byte, those with the prefix and no others.
+        #[test]
+        fn keys_are_listed_byte_by_byte() {
+            checks::check($open, $drive, checks::keys_are_listed_byte_by_byte);
+        }
+
+        /// R-FWK-39: a list begins after a key, which need not be there, and ends at a limit.
+        #[test]
+        fn keys_are_listed_page_by_page() {
+            checks::check($open, $drive, checks::keys_are_listed_page_by_page);
+        }
+
+        /// R-FWK-39: what is a pattern elsewhere is a prefix like any other.
+        #[test]
+        fn a_prefix_is_no_pattern() {
+            checks::check($open, $drive, checks::a_prefix_is_no_pattern);
+        }
+
+        /// R-FWK-39: every character that is allowed can be in a key, in any place, and none is like another.
+        #[test]
+        fn every_character_can_be_in_a_key() {
+            checks::check($open, $drive, checks::every_character_can_be_in_a_key);
+        }
+
+        /// R-FWK-39: another text than a key is refused and puts nothing.
+        #[test]
+        fn what_is_no_key_is_refused() {
+            checks::check($open, $drive, checks::what_is_no_key_is_refused);
+        }
+
+        /// R-FWK-39: values of 5 megabytes come back.
+        #[test]
+        fn long_values_come_back() {
+            checks::check($open, $drive, checks::long_values_come_back);
+        }
+
+        /// R-FWK-39: of many who put a new key at once one wins, and its value stays.
+        #[test]
+        fn of_many_who_put_a_new_key_one_wins() {
+            races::check($open, $drive, races::of_many_who_put_a_new_key_one_wins());
+        }
+
+        /// R-FWK-39: of many who put a key that has lapsed one wins.
+        #[test]
+        fn of_many_who_put_a_lapsed_key_one_wins() {
+            races::check($open, $drive, races::of_many_who_put_a_lapsed_key_one_wins());
+        }
+
+        /// R-FWK-39: who reads while others write sees whole values only.
+        #[test]
+        fn readers_see_whole_values() {
+            races::check($open, $drive, races::readers_see_whole_values());
+        }
+    };
+}
