@@ -1,7 +1,8 @@
 //! PostgreSQL and Redis servers of our own, for whoever tests against one: the adapters' tests, `torture` and `xtask`.
 //!
 //! Each has a folder and a port of its own on this machine, waits for the disk as a server should, and trusts whoever
-//! comes. A small watcher stops and removes it once its owner is gone, however it went. Nothing here is shipped.
+//! comes. A small watcher stops and removes it once its owner is gone, however it went. Nothing here is shipped. The
+//! emulator of Firestore is in [`firestore`].
 
 use std::net::TcpListener;
 use std::ops::Deref;
@@ -10,6 +11,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+pub mod firestore;
 mod program;
 mod redis;
 

@@ -86,14 +86,21 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
         notes.extend(note.map_err(|problem| format!("step `{}` failed: {problem}", step.name))?);
         println!("    {} ok, {:.1} s", step.name, step_begun.elapsed().as_secs_f64());
     }
+    notes.extend(superstep_cluster::firestore::missing().map(|problem| format!("FIRESTORE WAS NOT TESTED: {problem}")));
+    print!("{}", summary(begun.elapsed().as_secs_f64(), quick, &notes));
+    Ok(())
+}
+
+/// What is told at the end: also what was not tried.
+fn summary(seconds: f64, quick: bool, notes: &[String]) -> String {
     let left_out = if quick {
         ", torture, documentation, LangGraph's suite and threads, and instruction counts left out"
     } else {
         ""
     };
-    println!("everything passed in {:.1} s{left_out}", begun.elapsed().as_secs_f64());
-    notes.iter().for_each(|note| println!("BUT {note}"));
-    Ok(())
+    let all = if notes.is_empty() { "everything" } else { "everything else" };
+    let notes: String = notes.iter().map(|note| format!("BUT {note}\n")).collect();
+    format!("{all} passed in {seconds:.1} s{left_out}\n{notes}")
 }
 
 /// Performs a step; gives what could not be done of it and is no failure.
@@ -154,6 +161,14 @@ mod tests {
         let workspace = Workspace::find().unwrap();
         let problem = call(&workspace, &["no-such-command"], &[]).unwrap_err();
         assert!(problem.starts_with("`cargo no-such-command` ended with"), "{problem}");
+    }
+
+    #[test]
+    fn what_was_not_tested_is_told() {
+        assert_eq!(summary(1.0, false, &[]), "everything passed in 1.0 s\n");
+        let told = summary(1.0, true, &["FIRESTORE WAS NOT TESTED: there is no jar".to_owned()]);
+        assert!(told.starts_with("everything else passed") && told.contains("torture"), "{told}");
+        assert!(told.ends_with("\nBUT FIRESTORE WAS NOT TESTED: there is no jar\n"), "{told}");
     }
 
     #[test]

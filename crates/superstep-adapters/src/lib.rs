@@ -4,6 +4,8 @@
 
 #[cfg(any(feature = "key-value", feature = "sqlite"))]
 mod disk;
+#[cfg(feature = "firestore")]
+pub mod firestore;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod items;
 #[cfg(feature = "key-value")]

@@ -59,6 +59,8 @@ pub use store::{MemoryStore, SharedStore, Store};
 pub use stream::{EventKind, RunEvent, RunStream};
 pub use threads::{Checked, Depth, Finding, Pruned, Snapshot, TaskState, Threads, UpdateState};
 
+#[cfg(feature = "firestore")]
+pub use superstep_adapters::firestore;
 #[cfg(feature = "key-value")]
 pub use superstep_adapters::key_value;
 #[cfg(feature = "langgraph-import")]

@@ -1,6 +1,5 @@
 //! Removing old checkpoints: what goes is decided by the log of changes and becomes one record; after that its values go.
 
-
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::ThreadId;
 use superstep_core::port::{KeyValue, PruneReport, Retention};

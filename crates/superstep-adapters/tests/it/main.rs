@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+#[cfg(feature = "firestore")]
+mod firestore;
 #[cfg(feature = "key-value")]
 mod key_value;
 #[cfg(all(feature = "langgraph-import", feature = "postgres", feature = "sqlite"))]

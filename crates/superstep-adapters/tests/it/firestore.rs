@@ -1,0 +1,66 @@
+//! Values under keys in Firestore: on Google's emulator, which the tests start themselves, and behind a server that fails.
+//!
+//! Where the emulator is not installed these tests test nothing, and say so; `cargo xtask test` says it again at its end.
+
+use std::fs::File;
+use std::os::unix::process::parent_id;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use superstep_adapters::firestore::{Firestore, Options};
+use superstep_cluster::firestore::{Emulator, folder, missing};
+use superstep_core::port::Put;
+use superstep_core::testing::block_on;
+
+mod account;
+mod faults;
+mod long;
+mod server;
+mod values;
+
+const PROJECT: &str = "superstep-test";
+const ONLY_NEW: Put = Put { only_new: true, lasts: None };
+
+/// The address of the emulator that all tests share; whoever comes first starts it. `None` where there is none.
+fn emulator() -> Option<String> {
+    if let Some(problem) = missing() {
+        eprintln!("\n*** FIRESTORE WAS NOT TESTED: {problem}\n");
+        return None;
+    }
+    let lock = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("firestore.lock")).unwrap();
+    lock.lock().unwrap();
+    let folder = folder(parent_id(), "shared");
+    let place = folder.join("port");
+    if let Ok(port) = std::fs::read_to_string(&place) {
+        return Some(Emulator::at(folder, port.trim().parse().unwrap()).address());
+    }
+    let emulator = Emulator::start(folder, parent_id()).unwrap();
+    std::fs::write(place, emulator.port().to_string()).unwrap();
+    Some(emulator.address())
+}
+
+/// A collection that no other test has.
+fn collection() -> String {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    format!("test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A store without anything in it, at an address.
+fn open(options: &Options) -> Firestore {
+    block_on(options.connect()).unwrap()
+}
+
+/// Options for a collection of its own on the emulator.
+fn options(address: &str, collection: &str) -> Options {
+    Firestore::options(PROJECT).collection(collection).emulator(address)
+}
+
+/// How many documents a collection has on the emulator.
+fn count(address: &str, collection: &str) -> usize {
+    let question = serde_json::json!({ "structuredQuery": {
+        "from": [{ "collectionId": collection }],
+        "select": { "fields": [{ "fieldPath": "__name__" }] },
+    } });
+    let answer = server::ask(address, "runQuery", &question);
+    answer.as_array().unwrap().iter().filter(|item| item.get("document").is_some()).count()
+}

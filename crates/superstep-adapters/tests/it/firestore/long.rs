@@ -1,0 +1,142 @@
+//! Values that are too long for one document.
+
+use std::time::Duration;
+
+use serde_json::json;
+use superstep_core::port::{KeyValue, Put};
+use superstep_core::testing::block_on;
+
+use super::server::{Act, Server, ask};
+use super::{ONLY_NEW, PROJECT, collection, count, emulator, open, options};
+
+/// Bytes that do not repeat themselves.
+fn long(length: usize, seed: u64) -> Vec<u8> {
+    let mut number = seed;
+    let mut next = || {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (number >> 56) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// R-FWK-38: values of 5 and 12 MB are kept; replaced, refused or removed they leave nothing behind.
+#[test]
+fn long_values_are_kept_in_parts() {
+    let Some(address) = emulator() else { return };
+    let name = collection();
+    let store = open(&options(&address, &name));
+    let parts = || count(&address, &format!("{name}-parts"));
+    block_on(async {
+        for length in [900 * 1024, 900 * 1024 + 1] {
+            let value = long(length, 3);
+            assert!(store.put("edge", &value, Put::default()).await.unwrap());
+            assert!(store.get("edge").await.unwrap() == Some(value), "{length}");
+        }
+        assert_eq!(parts(), 2);
+        store.delete(&["edge".to_owned()]).await.unwrap();
+        assert_eq!(parts(), 0);
+
+        let (five, twelve) = (long(5_000_000, 1), long(12_000_000, 2));
+        assert!(store.put("long", &five, ONLY_NEW).await.unwrap());
+        assert!(store.get("long").await.unwrap().as_ref() == Some(&five));
+        assert_eq!(parts(), 6);
+        assert!(!store.put("long", &twelve, ONLY_NEW).await.unwrap());
+        assert_eq!(parts(), 6, "what was refused is still there");
+        assert!(store.put("long", &twelve, Put::default()).await.unwrap());
+        let both = store.get_many(&["none".to_owned(), "long".to_owned()]).await.unwrap();
+        assert!(both[0].is_none() && both[1].as_ref() == Some(&twelve));
+        assert_eq!(parts(), 14, "what was replaced is still there");
+        assert!(store.put("long", b"short", Put::default()).await.unwrap());
+        assert_eq!((store.get("long").await.unwrap(), parts()), (Some(b"short".to_vec()), 0));
+    });
+}
+
+/// R-FWK-38: whoever reads a long value while it is replaced has one of both, whole.
+#[test]
+fn nobody_reads_half_of_a_value() {
+    let Some(address) = emulator() else { return };
+    let store = open(&options(&address, &collection()));
+    let value = |number: u8| vec![number; 1_000_000];
+    block_on(store.put("key", &value(0), Put::default())).unwrap();
+    std::thread::scope(|scope| {
+        let write =
+            || (1..6).for_each(|number| assert!(block_on(store.put("key", &value(number), Put::default())).unwrap()));
+        let writer = scope.spawn(write);
+        while !writer.is_finished() {
+            let found = block_on(store.get("key")).unwrap().unwrap();
+            assert!(found == value(found[0]), "a value of two");
+        }
+    });
+    assert!(block_on(store.get("key")).unwrap() == Some(value(5)));
+}
+
+/// R-FWK-38: of several who put a new long value one wins, and nothing of the others is left.
+#[test]
+fn losers_leave_no_parts() {
+    let Some(address) = emulator() else { return };
+    let name = collection();
+    let store = open(&options(&address, &name));
+    let winners = std::thread::scope(|scope| {
+        let race = |number: u8| block_on(store.put("key", &vec![number; 1_000_000], ONLY_NEW)).unwrap();
+        let racers: Vec<_> = (0..5).map(|number| scope.spawn(move || race(number))).collect();
+        racers.into_iter().filter_map(|racer| racer.join().unwrap().then_some(())).count()
+    });
+    assert_eq!((winners, count(&address, &format!("{name}-parts"))), (1, 2));
+}
+
+/// R-FWK-38: parts of one who died before the document was put are removed by a sweep, once they are old, and no others.
+#[test]
+fn a_sweep_removes_what_nobody_refers_to() {
+    let Some(address) = emulator() else { return };
+    let name = collection();
+    let parts = || count(&address, &format!("{name}-parts"));
+    let store = open(&options(&address, &name));
+    let value = long(1_000_000, 9);
+    block_on(store.put("kept", &value, Put::default())).unwrap();
+
+    // The document itself never gets through.
+    let dying =
+        Server::start(Some(&address), |asked| match asked.is("commit") && asked.text().contains("\"writer\"") {
+            true => Act::Answer(503, String::new(), String::new()),
+            false => Act::Pass,
+        });
+    for key in ["kept", "lost"] {
+        let error = {
+            let store = open(&options(&dying.address, &name).patience(Duration::from_secs(6)));
+            block_on(store.put(key, &value, Put::default())).unwrap_err()
+        };
+        assert!(error.is_retryable(), "{error}");
+    }
+    // Somebody else's document, which is none of ours.
+    let documents = format!("projects/{PROJECT}/databases/(default)/documents");
+    let foreign = json!({ "update": { "name": format!("{documents}/{name}-parts/x-00000"), "fields": {} } });
+    ask(&address, "commit", &json!({ "writes": [foreign] }));
+    assert_eq!(parts(), 7);
+
+    assert_eq!(block_on(store.sweep()).unwrap().unreferenced, 0);
+    assert_eq!(parts(), 7, "what is young may still be referred to");
+    let sweeper = open(&options(&address, &name).sweep_after(Duration::ZERO));
+    assert_eq!(block_on(sweeper.sweep()).unwrap().unreferenced, 2);
+    assert_eq!(parts(), 3);
+    assert!(block_on(store.get("kept")).unwrap() == Some(value));
+    assert_eq!(block_on(store.get("lost")).unwrap(), None);
+}
+
+/// R-FWK-38: a document whose parts were swept before it came is refused, never put without them.
+#[test]
+fn a_value_is_never_put_without_its_parts() {
+    let Some(address) = emulator() else { return };
+    let name = collection();
+    let sweeper = open(&options(&address, &name).sweep_after(Duration::ZERO));
+    let slow = Server::start(Some(&address), move |asked| {
+        if asked.is("commit") && asked.text().contains("\"writer\"") {
+            block_on(sweeper.sweep()).unwrap();
+        }
+        Act::Pass
+    });
+    let store = open(&options(&slow.address, &name).patience(Duration::from_secs(6)));
+    let error = block_on(store.put("key", &long(1_000_000, 1), Put::default())).unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    assert_eq!(block_on(store.get("key")).unwrap(), None);
+    assert_eq!(count(&address, &format!("{name}-parts")), 0);
+}
