@@ -86,7 +86,6 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
         notes.extend(note.map_err(|problem| format!("step `{}` failed: {problem}", step.name))?);
         println!("    {} ok, {:.1} s", step.name, step_begun.elapsed().as_secs_f64());
     }
-    notes.extend(superstep_cluster::firestore::missing().map(|problem| format!("FIRESTORE WAS NOT TESTED: {problem}")));
     print!("{}", summary(begun.elapsed().as_secs_f64(), quick, &notes));
     Ok(())
 }
@@ -104,7 +103,7 @@ fn summary(seconds: f64, quick: bool, notes: &[String]) -> String {
 }
 
 /// Performs a step; gives what could not be done of it and is no failure.
-fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<Option<String>, String> {
+fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<Vec<String>, String> {
     match work {
         Work::Tests => return run_tests(workspace),
         Work::Cargo { arguments, environment } => call(workspace, arguments, environment),
@@ -118,19 +117,29 @@ fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<Option<Str
         Work::LangGraph => langgraph::run(workspace, &[]),
         Work::Count => count::run(workspace, &[]),
     }?;
-    Ok(None)
+    Ok(Vec::new())
 }
 
-/// Without a PostgreSQL that has pgvector all other tests run, and what was left out is told here and at the end.
-fn run_tests(workspace: &Workspace) -> Result<Option<String>, String> {
-    let mut arguments = vec!["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"];
-    let note = python::ensure_pgvector(workspace).err().map(|problem| {
-        arguments.extend(["-E", "not test(with_pgvector)"]);
-        format!("tests with pgvector were LEFT OUT, there is no server for them: {problem}")
-    });
-    note.iter().for_each(|note| println!("    {note}"));
+/// Without a PostgreSQL that has pgvector, or without Google's emulator, all other tests run, and what was left out is told
+/// here and at the end.
+fn run_tests(workspace: &Workspace) -> Result<Vec<String>, String> {
+    let (mut left_out, mut notes) = (Vec::new(), Vec::new());
+    if let Err(problem) = python::ensure_pgvector(workspace) {
+        left_out.push("not test(with_pgvector)");
+        notes.push(format!("tests with pgvector were LEFT OUT, there is no server for them: {problem}"));
+    }
+    if let Some(problem) = superstep_cluster::firestore::missing() {
+        left_out.push("not test(on_the_emulator)");
+        notes.push(format!("FIRESTORE WAS NOT TESTED: {problem}"));
+    }
+    notes.iter().for_each(|note| println!("    {note}"));
+    let (mut arguments, filter) =
+        (vec!["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"], left_out.join(" and "));
+    if !filter.is_empty() {
+        arguments.extend(["-E", &filter]);
+    }
     call(workspace, &arguments, &[])?;
-    Ok(note)
+    Ok(notes)
 }
 
 fn call(workspace: &Workspace, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {

@@ -18,6 +18,31 @@ mod long;
 mod server;
 mod values;
 
+/// R-FWK-38: the suites for values and for checkpoints, against the real protocol.
+#[cfg(feature = "key-value")]
+mod on_the_emulator {
+    use superstep_adapters::firestore::Firestore;
+    use superstep_adapters::key_value::KeyValueStore;
+
+    /// Where there is no emulator these tests cannot pass; `cargo xtask test` leaves them out then, and says so.
+    fn values() -> Firestore {
+        let address = super::emulator().expect("Google's Firestore emulator");
+        super::open(&super::options(&address, &super::collection()))
+    }
+
+    fn store() -> KeyValueStore<Firestore> {
+        KeyValueStore::options().open(values()).unwrap()
+    }
+
+    mod keys {
+        superstep_core::key_value_conformance!(crate::firestore::on_the_emulator::values);
+    }
+
+    mod checkpoints {
+        superstep_core::checkpointer_conformance!(crate::firestore::on_the_emulator::store);
+    }
+}
+
 const PROJECT: &str = "superstep-test";
 const ONLY_NEW: Put = Put { only_new: true, lasts: None };
 
