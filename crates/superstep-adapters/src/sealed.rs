@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use superstep_core::change::Change;
-use superstep_core::checkpoint::{Checkpoint, FieldChange, Namespace};
+use superstep_core::checkpoint::{Checkpoint, FieldChange, Namespace, ThreadCopy};
 use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::forward_checkpointer;
-use superstep_core::id::ThreadId;
-use superstep_core::port::{At, Checkpointer, Commit, HistoryQuery, Loaded, StateRef};
+use superstep_core::id::{RunId, ThreadId};
+use superstep_core::port::{
+    At, Checkpointer, Commit, HistoryQuery, Loaded, StateRef, put_thread, refusal, walk_thread,
+};
 
 mod key;
 mod pass;
@@ -35,10 +37,9 @@ use crate::walk::Walk as _;
 /// Readable stay names (of threads, graphs, nodes, fields, questions and `once` keys), ids, steps, times, metadata,
 /// codes of errors, how many items of a list changed, and how long a value is. Do not put a secret into those.
 ///
-/// A value is bound to its graph's path, its field and the change it is part of, or to its checkpoint, task and entry:
-/// moved anywhere else it does not open. It is not bound to its thread, because a copy of a thread has the same bytes.
-/// So whoever can write to the store can still put back an older value of the same field, or that of another thread,
-/// and remove whole rows.
+/// A value is bound to its thread, its graph's path, its field and the change it is part of, or to its checkpoint, task and
+/// entry: moved anywhere else it does not open. So a copy of a thread is sealed anew, with the newest key. Whoever can write
+/// to the store can still put back an older value of the same field, and remove whole rows.
 ///
 /// Values are plain data below: what the engine keeps alive in a store in memory comes back as it would from a disk.
 ///
@@ -234,7 +235,7 @@ fn may_be_repeated(commit: &Commit, refusal: &Error) -> bool {
 
 impl<C: Checkpointer> Checkpointer for Sealed<C> {
     forward_checkpointer!(this => this.store; acquire, release, threads, status, namespaces);
-    forward_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats);
+    forward_checkpointer!(this => this.store; delete_thread, prune, stats);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         let sealed = self.seal_all(commit, &[])?;
@@ -244,6 +245,23 @@ impl<C: Checkpointer> Checkpointer for Sealed<C> {
             Err(refusal) if may_be_repeated(commit, &refusal) => self.repeat(commit, refusal).await,
             saved => saved,
         }
+    }
+
+    /// A value is bound to its thread, so that of the copy is another one.
+    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
+        if !to.is_valid() {
+            return Err(refusal::invalid(to));
+        }
+        let status = self.store.status(from).await?.ok_or_else(|| refusal::nothing_to_copy(from))?;
+        let mut copy = ThreadCopy { thread: from.clone(), status, checkpoints: Vec::new() };
+        walk_thread(self, from, |copied| {
+            copy.checkpoints.push(copied);
+            Ok(())
+        })
+        .await?;
+        let mut bits = [0; 16];
+        getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
+        put_thread(self, copy.renamed(to.clone()), RunId::from_bits(u128::from_le_bytes(bits))).await
     }
 
     async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {

@@ -12,6 +12,7 @@ mod put_thread;
 pub mod refusal;
 mod retention;
 mod store;
+mod walk_thread;
 
 pub use checkpointer::{
     At, Checkpointer, Commit, FieldLog, HistoryQuery, KnownCheckpointer, Lease, Loaded, PruneReport,
@@ -20,8 +21,10 @@ pub use checkpointer::{
 pub use clock::Clock;
 pub use embedder::{Embedder, Prepared, SharedEmbedder, prepare};
 pub use key_value::{KeyValue, LONGEST_KEY, Put, is_key};
+pub use put_thread::put_thread;
 pub use retention::{Candidate, Keep, Retention};
 pub use store::{SharedStore, Store};
+pub use walk_thread::walk_thread;
 
 /// A future that is boxed once, at a door.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

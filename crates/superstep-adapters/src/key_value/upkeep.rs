@@ -2,7 +2,7 @@
 
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::ThreadId;
-use superstep_core::port::{KeyValue, Stats, ThreadStatus, ThreadsQuery};
+use superstep_core::port::{KeyValue, Stats, ThreadStatus, ThreadsQuery, refusal};
 
 use super::frame::close;
 use super::keys::{part_name, part_place};
@@ -54,8 +54,7 @@ pub(super) async fn copy_thread<K: KeyValue>(room: &Room<K>, from: &ThreadId, to
         log.catch_up(room).await?;
         let is_gone = log.is_gone(room).await?;
         if !is_gone && (log.tables.status.is_some() || log.is_moved(room).await?) {
-            let error = Error::new(Code::InputInvalid, format!("thread `{to}` exists already"));
-            return Err(error.help("name a thread that does not exist, or delete it first").on_thread(Some(to)));
+            return Err(refusal::exists(to));
         }
         let number = log.next();
         let mut copy = Tables { lines: source.0.lines, lasts: room.lasts(), ..log.tables.anew(number) };
@@ -82,8 +81,7 @@ pub(super) async fn copy_thread<K: KeyValue>(room: &Room<K>, from: &ThreadId, to
 /// A thread with all its long values, in their order; `None` when somebody pruned it meanwhile.
 async fn read_all<K: KeyValue>(room: &Room<K>, thread: &ThreadId) -> Result<Option<(Tables, Vec<Vec<u8>>)>> {
     let Some(mut log) = room.look(thread).await? else {
-        let error = Error::new(Code::NotFound, format!("no thread `{thread}` to copy"));
-        return Err(error.on_thread(Some(thread)));
+        return Err(refusal::nothing_to_copy(thread));
     };
     let names: Vec<String> = log.tables.bodies().filter_map(|body| body.name().map(str::to_owned)).collect();
     let values: Option<Vec<Vec<u8>>> = long_values(room, thread, &names).await?.into_iter().collect();

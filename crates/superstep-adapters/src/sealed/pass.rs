@@ -34,7 +34,6 @@ pub(super) enum Way {
 pub(super) struct Pass<'a> {
     pub(super) ring: &'a Ring,
     pub(super) way: Way,
-    /// For errors only: a copy of a thread has another id and the same values.
     pub(super) thread: &'a ThreadId,
     pub(super) namespace: &'a Namespace,
     /// The checkpoint, as far as it is known.
@@ -135,10 +134,10 @@ impl Pass<'_> {
         serde_json::from_slice(&plain).map_err(|_| self.unopened(slot, Unopened::Changed))
     }
 
-    /// What a sealed value is bound to: all that stays the same when a thread is copied.
+    /// What a sealed value is bound to.
     fn place(&self, slot: &Slot<'_>) -> Result<Vec<u8>> {
         let checkpoint = self.checkpoint.filter(|_| slot.is_of_checkpoint);
-        let place = (self.namespace, checkpoint, slot.names, slot.change);
+        let place = (self.thread, self.namespace, checkpoint, slot.names, slot.change);
         serde_json::to_vec(&place).map_err(|error| self.unwritten(slot, &error.to_string()))
     }
 

@@ -260,7 +260,7 @@ async fn a_thread_comes_once_and_its_file_is_only_read() {
     let python = sqlite();
     python.import_as("asked", store.clone(), "mail-1").await.unwrap();
     let error = python.import_as("asked", store.clone(), "mail-1").await.unwrap_err();
-    assert_eq!(error.message(), "thread `mail-1` exists already, so nothing was put there");
+    assert_eq!(error.message(), "thread `mail-1` exists already");
     let error = python.import_as("asked", store.clone(), "a b").await.unwrap_err();
     assert_eq!((error.code(), error.message()), (Code::InputInvalid, "`a b` is not the id of a thread"));
     let error = python.import("nobody", store.clone()).await.unwrap_err();

@@ -221,6 +221,30 @@ async fn keys_can_change_and_a_wrong_one_is_named() {
     assert!(shown.starts_with("Key(number ") && !shown.contains("2, 2") && !shown.contains("0202"), "{shown}");
 }
 
+/// R-FWK-48: the rows of one thread do not open as those of another, and the error names where they were found.
+#[tokio::test]
+async fn rows_that_were_moved_to_another_thread_are_refused() {
+    let below = waiting().await;
+    below.copy_thread(&"t".into(), &"moved".into()).await.unwrap();
+    let error = case(Sealed::new(below, key(1))).threads().state("moved").await.unwrap_err();
+    assert_eq!(error.code(), Code::CheckpointCorrupt);
+    for part in ["thread `moved`, checkpoint ", "field `patient`", "belongs to another place"] {
+        assert!(error.message().contains(part), "{error}");
+    }
+}
+
+/// R-FWK-48: a copy is sealed anew with the newest key: the old one is not needed for it any more, and it can be resumed.
+#[tokio::test]
+async fn a_copy_is_sealed_with_the_newest_key() {
+    let below = waiting().await;
+    let both = Sealed::new(below.clone(), key(2)).with_old_key(key(1));
+    both.copy_thread(&"t".into(), &"copy".into()).await.unwrap();
+    let done = case(Sealed::new(below.clone(), key(2))).resume("copy", "S3CRET-answer").await.unwrap();
+    assert_eq!(done.state.log, ["S3CRET-outside", "S3CRET-sent"]);
+    assert!(!everything(&below, "copy").await.contains("S3CRET"));
+    assert!(case(Sealed::new(below, key(2))).threads().state("t").await.is_err(), "the first still has the old key");
+}
+
 /// R-FWK-48: a key that the store does not have is asked for by its number, once.
 #[tokio::test]
 async fn a_missing_key_is_asked_for_by_its_number() {
