@@ -9,16 +9,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use superstep_core::checkpoint::Namespace;
-use superstep_core::error::Result;
+use superstep_core::error::{Error, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{
     At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus, ThreadsQuery,
 };
 
 mod commit;
+mod history;
 mod holder;
 mod lease;
 mod open;
+mod owed;
 mod prune;
 mod read;
 mod store;
@@ -172,6 +174,36 @@ impl Sqlite {
     }
 }
 
+/// Checkpoints of a history that are read on the thread of whoever asks, when their values are short.
+const PAGE: usize = 128;
+/// Bytes of values that are.
+const SHORT: u64 = 64 << 10;
+
+/// A few checkpoints in a row. What looks for some among others may look at all of them.
+fn is_page(query: &HistoryQuery) -> bool {
+    let HistoryQuery { before: _, limit, source, step, run, metadata } = query;
+    let takes_all = source.is_none() && step.is_none() && run.is_none() && metadata.is_empty();
+    takes_all && limit.is_some_and(|limit| limit <= PAGE)
+}
+
+impl Sqlite {
+    /// As `ask`, for what may take long: whoever asks does not stand still meanwhile.
+    async fn ask_long<T: Send + 'static>(
+        &self,
+        mut question: impl FnMut(&rusqlite::Connection) -> trouble::Answer<T> + Send + 'static,
+    ) -> Result<T> {
+        let (Readers::Files(_), Ok(runtime)) = (&self.0.readers, tokio::runtime::Handle::try_current()) else {
+            return self.ask(question).await;
+        };
+        let store = self.clone();
+        let answer = runtime.spawn_blocking(move || match &store.0.readers {
+            Readers::Files(files) => files.ask(&mut question),
+            Readers::Writer => Err(Error::internal("a file became a store in memory")),
+        });
+        answer.await.unwrap_or_else(|error| Err(Error::internal(format!("a question came to nothing: {error}"))))
+    }
+}
+
 impl std::fmt::Debug for Sqlite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sqlite").field("path", &self.path()).finish()
@@ -183,7 +215,7 @@ impl Checkpointer for Sqlite {
         if !thread.is_valid() {
             return Err(log::invalid(thread));
         }
-        let taken = self.0.writer.acquire(thread.clone(), run).await?;
+        let taken = self.0.writer.acquire(thread.clone(), run, self.0.held.given_back(thread)).await?;
         Ok(self.0.held.take(thread, taken))
     }
 
@@ -198,20 +230,33 @@ impl Checkpointer for Sqlite {
     }
 
     async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
+        if self.0.held.is_new(thread) {
+            return Ok(None);
+        }
         let (name, namespace) = (thread.clone(), namespace.clone());
         let loaded = self.ask(move |connection| read::load(connection, &name, &namespace, at)).await;
         loaded.map_err(|error| error.on_thread(Some(thread)))
     }
 
     async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
-        let (name, namespace, query) = (thread.clone(), namespace.clone(), query.clone());
-        let listed = self.ask(move |connection| read::history(connection, &name, &namespace, &query)).await;
-        listed.map_err(|error| error.on_thread(Some(thread)))
+        let (place, asked) = ((thread.clone(), namespace.clone()), query.clone());
+        let ask = move |connection: &rusqlite::Connection, most| {
+            history::history(connection, (&place.0, &place.1), &asked, most)
+        };
+        let mut listed = Ok(None);
+        if is_page(query) {
+            let ask = ask.clone();
+            listed = self.ask(move |connection| ask(connection, SHORT)).await;
+        }
+        if matches!(listed, Ok(None)) {
+            listed = self.ask_long(move |connection| ask(connection, u64::MAX)).await;
+        }
+        listed.map(Option::unwrap_or_default).map_err(|error| error.on_thread(Some(thread)))
     }
 
     async fn threads(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
         let query = query.clone();
-        self.ask(move |connection| upkeep::threads(connection, &query)).await
+        self.ask_long(move |connection| upkeep::threads(connection, &query)).await
     }
 
     async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
@@ -221,7 +266,7 @@ impl Checkpointer for Sqlite {
 
     async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
         let name = thread.clone();
-        self.ask(move |connection| read::namespaces(connection, &name)).await
+        self.ask_long(move |connection| read::namespaces(connection, &name)).await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
@@ -251,6 +296,6 @@ impl Checkpointer for Sqlite {
     }
 
     async fn stats(&self) -> Result<Stats> {
-        self.ask(upkeep::stats).await
+        self.ask_long(upkeep::stats).await
     }
 }

@@ -56,7 +56,7 @@ async fn try_acquire<K: KeyValue>(room: &Arc<Room<K>>, log: &mut Log, run: RunId
         room.note(Note::Clear(log.thread.clone()));
     }
     loan.is_kept = true;
-    Ok(Some(Taken { row: log.tables.life.cast_signed(), fence, before }))
+    Ok(Some(Taken { row: log.tables.life.cast_signed(), fence, before, is_new: false }))
 }
 
 /// Whether a thread is worth condensing.

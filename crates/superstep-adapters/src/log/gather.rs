@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use superstep_core::change::Change;
-use superstep_core::checkpoint::{Checkpoint, Namespace, Origin, Pending};
+use superstep_core::checkpoint::{Checkpoint, Mark, Namespace, Origin, Pending};
 use superstep_core::datum::Datum;
 use superstep_core::error::{Error, Result};
 use superstep_core::id::{CheckpointId, ThreadId};
@@ -37,6 +38,10 @@ pub(crate) struct Gather {
     heads: BTreeMap<u64, Heads>,
     values: BTreeMap<u64, Values>,
     parts: BTreeMap<u64, Part>,
+    /// The last checkpoint that was put together, with what lies ahead of it as it stands in its row: those around it
+    /// often differ in their mark alone.
+    last: Option<(Vec<u8>, u64, Checkpoint)>,
+    is_many: bool,
 }
 
 struct Wanted {
@@ -51,6 +56,9 @@ struct Values {
     read: Vec<(u32, Datum)>,
 }
 
+/// For each field where its value is.
+type Ends = SmallVec<[Option<Head>; 4]>;
+
 struct Part {
     before: Option<End>,
     change: Change,
@@ -62,7 +70,8 @@ struct Part {
 impl Gather {
     pub(crate) fn new(thread: &ThreadId, namespace: &Namespace, names: Arc<[Arc<str>]>) -> Self {
         let (place, wanted) = ((thread.clone(), namespace.clone()), Vec::new());
-        Self { place, names, wanted, heads: BTreeMap::new(), values: BTreeMap::new(), parts: BTreeMap::new() }
+        let (heads, values, parts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { place, names, wanted, heads, values, parts, last: None, is_many: false }
     }
 
     /// Adds a checkpoint that is wanted.
@@ -123,10 +132,17 @@ impl Gather {
         Ok(needs.into_iter().collect())
     }
 
+    /// About how many bytes the values of the wanted checkpoints are, those of each counted by themselves.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn weight(&self) -> u64 {
+        let weight = |heads: &Heads| heads.entries.iter().map(|(_, head)| head.weight).sum::<u64>();
+        self.wanted.iter().filter_map(|wanted| self.heads.get(&wanted.row.number)).map(weight).sum()
+    }
+
     /// Follows a value to where it begins, or to what is missing.
-    fn follow(&self, end: End, seen: &mut BTreeSet<End>, needs: &mut BTreeSet<Need>) {
+    fn follow(&self, end: End, seen: &mut BTreeSet<u64>, needs: &mut BTreeSet<Need>) {
         let mut next = Some(end);
-        while let Some(end) = next.filter(|end| seen.insert(*end)) {
+        while let Some(end) = next {
             next = match end {
                 End::Row(number) => {
                     if !self.values.contains_key(&number) {
@@ -134,6 +150,7 @@ impl Gather {
                     }
                     None
                 }
+                End::Part(number) if !seen.insert(number) => None,
                 End::Part(number) => match self.parts.get(&number) {
                     Some(part) => part.before,
                     None => {
@@ -146,8 +163,8 @@ impl Gather {
     }
 
     /// Where the values of a checkpoint are, or the row that is missing to tell.
-    fn ends(&self, number: u64, id: CheckpointId) -> Result<std::result::Result<Vec<Option<Head>>, u64>> {
-        let mut ends: Vec<Option<Head>> = vec![None; self.names.len()];
+    fn ends(&self, number: u64, id: CheckpointId) -> Result<std::result::Result<Ends, u64>> {
+        let mut ends = Ends::from_elem(None, self.names.len());
         let mut next = Some(number);
         while let Some(number) = next {
             let Some(heads) = self.heads.get(&number) else { return Ok(Err(number)) };
@@ -167,7 +184,7 @@ impl Gather {
         let number = wanted.row.number;
         let heads = match self.ends(number, wanted.row.mark.id)? {
             Err(missing) => return Ok(Err(missing)),
-            Ok(heads) => heads,
+            Ok(heads) => heads.into_vec(),
         };
         let way = self.heads.get(&number).map_or(0, |heads| heads.way);
         let origin = Some((wanted.row.origin, (*wanted.origin).clone()));
@@ -177,6 +194,7 @@ impl Gather {
     /// The checkpoints, in the order they were wanted.
     pub(crate) fn finish(mut self) -> Result<Vec<Loaded>> {
         let wanted = std::mem::take(&mut self.wanted);
+        self.is_many = wanted.len() > 1;
         wanted.into_iter().map(|wanted| self.loaded(wanted)).collect()
     }
 
@@ -190,7 +208,23 @@ impl Gather {
                 fields.push((self.names[field].clone(), self.log(field as u32, head.end, id)?));
             }
         }
-        Ok(Loaded { fields, ..self.outline(row, &origin, pending)? })
+        Ok(Loaded { checkpoint: Arc::new(self.checkpoint(row, &origin)?), fields, pending })
+    }
+
+    /// A checkpoint out of its row, or out of the last one where that says the same.
+    fn checkpoint(&mut self, row: Row, origin: &Origin) -> Result<Checkpoint> {
+        if let Some((ahead, origin, last)) = &self.last
+            && (ahead, origin) == (&row.ahead, &row.origin)
+        {
+            let Mark { id, parent, step, source, time } = row.mark;
+            return Ok(Checkpoint { id, parent, step, source, time, ..last.clone() });
+        }
+        let checkpoint = Checkpoint::from_pieces(self.place.clone(), row.mark.clone(), origin, row.ahead()?);
+        // One alone has none around it.
+        if self.is_many {
+            self.last = Some((row.ahead, row.origin, checkpoint.clone()));
+        }
+        Ok(checkpoint)
     }
 
     /// The changes that make a value, oldest first.
@@ -258,12 +292,11 @@ impl Gather {
 
     /// A short value, read once.
     fn value(&mut self, number: u64, field: u32, id: CheckpointId) -> Result<Datum> {
-        let lost = self.lost(field, id);
-        let Some(values) = self.values.get_mut(&number) else { return Err(lost) };
+        let Some(values) = self.values.get_mut(&number) else { return Err(self.lost(field, id)) };
         if let Some((_, value)) = values.read.iter().find(|(known, _)| *known == field) {
             return Ok(value.clone());
         }
-        let bytes = value_of(&values.bytes, field).ok_or(lost)?;
+        let Some(bytes) = value_of(&values.bytes, field) else { return Err(self.lost(field, id)) };
         let value = serde_json::from_slice(bytes).map_err(|error| damaged(id, &error.to_string()))?;
         let value = Datum::json(value);
         values.read.push((field, value.clone()));

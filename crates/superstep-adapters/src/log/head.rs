@@ -3,6 +3,8 @@
 //! A row has those of the fields it changed, and leads on to the row it builds on for the others; as often as there are
 //! fields a row has all of them, so that a superstep pays for what it changed and a reader looks at few rows.
 
+use smallvec::SmallVec;
+
 use super::bytes::{Bytes, put};
 
 /// With so few fields every row has all of them.
@@ -55,7 +57,7 @@ pub(crate) struct Heads {
     pub(crate) base: Option<u64>,
     /// How many rows a reader looks at, this one not counted.
     pub(crate) way: u64,
-    pub(crate) entries: Vec<(u32, Head)>,
+    pub(crate) entries: SmallVec<[(u32, Head); 2]>,
 }
 
 impl Heads {
@@ -94,7 +96,7 @@ impl Heads {
             // A row that leads to itself would be followed for ever.
             _ => Some(number.checked_sub(bytes.number().filter(|back| *back > 0)?)?),
         };
-        let mut entries = Vec::with_capacity(4);
+        let mut entries = SmallVec::new();
         while !bytes.is_empty() {
             let field = u32::try_from(bytes.number()?).ok()?;
             let place = bytes.number()?;
@@ -120,7 +122,7 @@ mod tests {
         let inline = Head { end: End::Row(7), weight: 5, full: 5 };
         let part = Head { end: End::Part(41_000), weight: 70_000, full: 9 };
         for (base, way) in [(None, 0), (Some(299), 3)] {
-            let heads = Heads { base, way, entries: vec![(0, inline), (200, part)] };
+            let heads = Heads { base, way, entries: SmallVec::from_slice(&[(0, inline), (200, part)]) };
             let bytes = heads.to_bytes(300);
             assert_eq!(Heads::from_bytes(&bytes, 300), Some(heads));
             assert_eq!(Heads::from_bytes(&bytes, 200), None, "read as another row it is no row");

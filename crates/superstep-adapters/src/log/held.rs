@@ -4,6 +4,7 @@
 //! was there it is read anew.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use superstep_core::checkpoint::Namespace;
@@ -28,6 +29,8 @@ pub(crate) struct Taken {
     pub(crate) fence: u64,
     /// The fence of whoever had it before.
     pub(crate) before: u64,
+    /// Nobody ever had it: there is nothing of it in the tables.
+    pub(crate) is_new: bool,
 }
 
 /// What is known of threads.
@@ -41,6 +44,8 @@ pub(crate) struct Thread {
     pub(super) row: i64,
     fence: u64,
     is_held: bool,
+    /// There is nothing of it in the tables, and nothing is on its way there.
+    is_new: AtomicBool,
     /// A graph and those inside it that were written last.
     lines: Mutex<Vec<(Namespace, Entry)>>,
 }
@@ -76,7 +81,10 @@ impl Thread {
     /// come to nothing.
     pub(super) fn entry(&self, namespace: &Namespace, is_outline: bool) -> Option<Entry> {
         let mut lines = lock(&self.lines);
-        let place = lines.iter().position(|(known, _)| known == namespace)?;
+        let Some(place) = lines.iter().position(|(known, _)| known == namespace) else {
+            // Only the first time: whatever comes of it, afterwards the tables tell.
+            return (!is_outline && self.is_new.swap(false, Ordering::Relaxed)).then(Entry::default);
+        };
         Some(if is_outline { lines[place].1.outline() } else { lines.swap_remove(place).1 })
     }
 
@@ -110,7 +118,8 @@ impl Held {
         if threads.len() >= REMEMBERED {
             threads.retain(|_, thread| thread.is_held);
         }
-        let held = Thread { row: taken.row, fence: taken.fence, is_held: true, lines: Mutex::new(lines) };
+        let (Taken { row, fence, is_new, .. }, lines) = (taken, Mutex::new(lines));
+        let held = Thread { row, fence, is_held: true, is_new: AtomicBool::new(is_new), lines };
         threads.insert(thread.clone(), Arc::new(held));
         Lease { thread: thread.clone(), fence: taken.fence }
     }
@@ -120,9 +129,21 @@ impl Held {
         let mut threads = lock(&self.threads);
         let known = threads.get(&lease.thread).filter(|known| known.fence == lease.fence && known.is_held)?;
         let (row, fence, lines) = (known.row, known.fence, std::mem::take(&mut *lock(&known.lines)));
-        let given = Thread { row, fence, is_held: false, lines: Mutex::new(lines) };
+        let given = Thread { row, fence, is_held: false, is_new: AtomicBool::new(false), lines: Mutex::new(lines) };
         threads.insert(lease.thread.clone(), Arc::new(given));
         Some(row)
+    }
+
+    /// Whether a thread is held here and there is nothing of it in the tables.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn is_new(&self, thread: &ThreadId) -> bool {
+        lock(&self.threads).get(thread).is_some_and(|known| known.is_held && known.is_new.load(Ordering::Relaxed))
+    }
+
+    /// The row and the fence of a thread that was given back.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn given_back(&self, thread: &ThreadId) -> Option<(i64, u64)> {
+        lock(&self.threads).get(thread).filter(|known| !known.is_held).map(|known| (known.row, known.fence))
     }
 
     /// Forgets a thread that was deleted, unless it was taken anew.

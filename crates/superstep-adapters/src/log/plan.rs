@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use superstep_core::change::Change;
 use superstep_core::checkpoint::{Ahead, Checkpoint, FieldChange, Mark, Origin};
 use superstep_core::datum::Datum;
@@ -19,6 +20,8 @@ use super::row::{OriginRow, PartRow, Row, change_text, datum_to_json, put_value,
 
 /// Whole values up to this length stand in the row of their checkpoint.
 const SHORT: usize = 256;
+/// Values up to this length are written whole whatever changed in them: a part would be longer.
+const SMALL: u64 = 96;
 /// What a row costs to read beside its bytes.
 const ROW: u64 = 32;
 /// Changes that cost less than this to read are never replaced by a whole value.
@@ -81,10 +84,10 @@ impl Line {
         let state = commit.state.as_ref();
         let (values, parts, tails) = (Vec::new(), Vec::new(), std::mem::take(&mut self.base.tails));
         let mut writing = Writing { number, newest: self.parts, values, parts, state, form, tails };
-        let mut made = Vec::with_capacity(commit.changes.len());
+        let mut made = SmallVec::new();
         for change in commit.changes.iter().filter(|change| !change.change.is_unchanged()) {
             let field = self.number(&change.field);
-            if made.iter().any(|(other, _)| *other == field) {
+            if made.iter().any(|(other, _): &(u32, Head)| *other == field) {
                 return Err(Error::internal(format!("field `{}` changes twice in one commit", change.field)));
             }
             let head = self.base.heads.get(field as usize).copied().flatten();
@@ -108,7 +111,7 @@ impl Line {
     }
 
     /// The values of `base` after these were made, and the form of them in the row.
-    fn heads(&mut self, mut made: Vec<(u32, Head)>) -> Heads {
+    fn heads(&mut self, mut made: SmallVec<[(u32, Head); 2]>) -> Heads {
         self.base.heads.resize(self.names.len(), None);
         for (field, head) in &made {
             self.base.heads[*field as usize] = Some(*head);
@@ -183,6 +186,11 @@ impl Writing<'_> {
             let copy = copy().ok_or_else(missing)?;
             return self.whole(field, name, &copy);
         };
+        if head.full <= SMALL
+            && let Some(copy) = copy()
+        {
+            return self.whole(field, name, &copy);
+        }
         let body = datum_to_json(part, name)?;
         let length = body.len() as u64;
         let full = if matches!(change, Change::Appended { .. }) { head.full + length } else { head.full };

@@ -222,7 +222,7 @@ async fn take(room: &Room, holder: &Holder, thread: &ThreadId, run: RunId) -> An
         return Err(Trouble::Refused(log::busy(thread, read_run(row.try_get(3)?))));
     };
     let number = |place: usize| row.try_get::<_, i64>(place).map(i64::cast_unsigned);
-    Ok(Taken { row: taken, fence: number(1)?, before: number(2)? })
+    Ok(Taken { row: taken, fence: number(1)?, before: number(2)?, is_new: false })
 }
 
 /// The run that moves a thread, as its row says.

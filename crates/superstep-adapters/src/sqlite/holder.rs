@@ -23,53 +23,52 @@ const MARK: &str = "-holder-";
 
 /// One process, or one store within it.
 pub(super) struct Holder {
-    /// Its row, once it has one.
-    pub(super) row: Option<i64>,
-    token: String,
+    /// Its number, which nobody else ever has.
+    id: i64,
+    /// It has a row.
+    pub(super) is_written: bool,
     lock: Option<(File, PathBuf)>,
 }
 
 impl Holder {
     pub(super) fn new(place: &Place) -> Result<Self> {
         loop {
-            let token = token()?;
-            let Some(path) = place.path() else { return Ok(Self { row: None, token, lock: None }) };
+            let id = random()?;
+            let Some(path) = place.path() else { return Ok(Self { id, is_written: false, lock: None }) };
             // A file that is not locked yet looks like one that was left behind. Whoever swept it away just now gets
             // another name to look at, never the same one again.
-            if let Some(lock) = lock_file(&lock_path(path, &token))? {
-                return Ok(Self { row: None, token, lock: Some(lock) });
+            if let Some(lock) = lock_file(&lock_path(path, &token(id)))? {
+                return Ok(Self { id, is_written: false, lock: Some(lock) });
             }
         }
     }
 
     /// Its row in this database.
     pub(super) fn row(&mut self, connection: &Connection) -> Answer<i64> {
-        if let Some(row) = self.row {
-            return Ok(row);
+        if !self.is_written {
+            // After a transaction that failed nobody knows whether the row went with it.
+            let put = "INSERT INTO holder (id, beat) VALUES (?1, 0) ON CONFLICT (id) DO UPDATE SET beat = beat + 1";
+            connection.execute(put, [self.id])?;
+            self.is_written = true;
         }
-        // After a transaction that failed nobody knows whether the row went with it.
-        let put = "INSERT INTO holder (token, beat) VALUES (?1, 0) \
-                   ON CONFLICT (token) DO UPDATE SET beat = beat + 1 RETURNING id";
-        let row = connection.query_row(put, [&self.token], |row| row.get(0))?;
-        self.row = Some(row);
-        Ok(row)
+        Ok(self.id)
     }
 
     /// Says that it is alive. A row that may have gone with a failed transaction is made anew, which says the same.
     pub(super) fn beat(&mut self, connection: &Connection) -> Answer<()> {
-        if self.row.is_none() {
+        if !self.is_written {
             return self.row(connection).map(drop);
         }
         let mut statement = connection.prepare_cached("UPDATE holder SET beat = beat + 1 WHERE id = ?1")?;
-        statement.execute([self.row])?;
+        statement.execute([self.id])?;
         Ok(())
     }
 
     /// Leaves nothing behind.
     pub(super) fn leave(&mut self, connection: &Connection) {
         // A row that stays is of nobody who is alive, and is removed by the next who looks.
-        if let Some(row) = self.row.take() {
-            let _ = connection.execute("DELETE FROM holder WHERE id = ?1", [row]);
+        if std::mem::take(&mut self.is_written) {
+            let _ = connection.execute("DELETE FROM holder WHERE id = ?1", [self.id]);
         }
     }
 }
@@ -89,10 +88,15 @@ fn lock_path(database: &Path, token: &str) -> PathBuf {
     name.into()
 }
 
-fn token() -> Result<String> {
+fn random() -> Result<i64> {
     let mut bits = [0_u8; 8];
     getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
-    Ok(format!("{:016x}", u64::from_le_bytes(bits)))
+    Ok((u64::from_le_bytes(bits) >> 1).cast_signed())
+}
+
+/// A holder in the name of its lock.
+fn token(id: i64) -> String {
+    format!("{id:016x}")
 }
 
 fn is_token(text: &str) -> bool {
@@ -132,10 +136,9 @@ impl Watch {
 
     /// Removes what holders left behind that are gone.
     pub(super) fn sweep(&self, connection: &Connection) -> Answer<()> {
-        let mut statement = connection.prepare("SELECT id, token FROM holder")?;
-        let holders: Vec<(i64, String)> =
-            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
-        for (holder, _) in holders.iter().filter(|(_, token)| !self.has_lock(token)) {
+        let mut statement = connection.prepare("SELECT id FROM holder")?;
+        let holders: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        for holder in holders.iter().filter(|holder| !self.has_lock(&token(**holder))) {
             connection.execute("DELETE FROM holder WHERE id = ?1", [holder])?;
         }
         self.sweep_files();
@@ -160,10 +163,10 @@ impl Watch {
 
     /// Whether another holder still moves its threads.
     pub(super) fn is_alive(&self, connection: &Connection, holder: i64) -> Answer<bool> {
-        let mut statement = connection.prepare_cached("SELECT token, beat FROM holder WHERE id = ?1")?;
-        let found = statement.query_row([holder], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)));
-        let Some((token, beat)) = found.optional()? else { return Ok(false) };
-        Ok(self.has_lock(&token) && self.has_beaten(holder, beat))
+        let mut statement = connection.prepare_cached("SELECT beat FROM holder WHERE id = ?1")?;
+        let found = statement.query_row([holder], |row| row.get::<_, i64>(0));
+        let Some(beat) = found.optional()? else { return Ok(false) };
+        Ok(self.has_lock(&token(holder)) && self.has_beaten(holder, beat))
     }
 
     fn has_lock(&self, token: &str) -> bool {

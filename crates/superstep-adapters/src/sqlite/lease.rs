@@ -8,6 +8,20 @@ use super::holder::Watch;
 use super::trouble::{Answer, Trouble};
 use crate::log::{self, Taken};
 
+/// How many fences one row stands for. A thread that is taken again before its row said that it was given back gets the
+/// next of them, and no other process ever gets one of them.
+const SPAN: u64 = 1 << 16;
+
+/// The fence that the row says when a thread is held with this one.
+pub(super) fn written(fence: u64) -> u64 {
+    fence - fence % SPAN
+}
+
+/// The fence after this one, as far as the row stands for it.
+pub(super) fn next_fence(fence: u64) -> Option<u64> {
+    Some(fence + 1).filter(|next| written(*next) == written(fence))
+}
+
 /// A thread as its row says.
 struct Found {
     row: i64,
@@ -26,19 +40,25 @@ fn find(connection: &Connection, thread: &ThreadId) -> Answer<Option<Found>> {
     Ok(found.optional()?)
 }
 
+/// Who is alive, and which run of this process has a thread whose row names another.
+type Known<'a> = (&'a Watch, &'a dyn Fn(i64) -> Option<RunId>);
+
 /// Takes a thread for a run, unless another run that is alive has it. `least` is a fence this process has given before.
 pub(super) fn acquire(
     connection: &Connection,
     (thread, run): (&ThreadId, RunId),
     (holder, least): (i64, u64),
-    watch: &Watch,
+    (watch, run_of): Known<'_>,
 ) -> Answer<Taken> {
-    let found = find(connection, thread)?;
-    if let Some(found) = &found {
+    let mut found = find(connection, thread)?;
+    if let Some(found) = &mut found {
+        let known = run_of(found.row).filter(|_| found.holder == Some(holder));
+        found.run = known.or(found.run);
         check_free(connection, thread, found, Some((holder, run)), watch)?;
     }
+    let is_new = found.is_none();
     let before = found.as_ref().map_or(0, |found| found.fence);
-    let fence = before.max(least) + 1;
+    let fence = written(before.max(least)) + SPAN;
     let bits = run.bits().to_be_bytes();
     let row = match found {
         Some(found) => {
@@ -53,7 +73,7 @@ pub(super) fn acquire(
             statement.insert(params![thread.as_str(), fence.cast_signed(), holder, bits])?
         }
     };
-    Ok(Taken { row, fence, before })
+    Ok(Taken { row, fence, before, is_new })
 }
 
 /// Refuses when another run moves the thread. `me` is a holder and its run that may have it already.
@@ -85,7 +105,7 @@ pub(super) fn check_unmoved(connection: &Connection, thread: &ThreadId, watch: &
 /// Gives a thread back. One on which nothing was saved is forgotten.
 pub(super) fn release(connection: &Connection, row: i64, fence: u64, holder: i64) -> Answer<()> {
     let given = "UPDATE thread SET holder = NULL, run = NULL WHERE id = ?1 AND fence = ?2 AND holder = ?3";
-    connection.prepare_cached(given)?.execute(params![row, fence.cast_signed(), holder])?;
+    connection.prepare_cached(given)?.execute(params![row, written(fence).cast_signed(), holder])?;
     let unused = "DELETE FROM thread WHERE id = ?1 AND holder IS NULL AND status IS NULL";
     connection.prepare_cached(unused)?.execute([row])?;
     Ok(())
@@ -98,7 +118,7 @@ pub(super) fn check(connection: &Connection, lease: &Lease, (row, holder): (i64,
         Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, Option<i64>>(1)?, row.get::<_, Option<u8>>(2)?))
     });
     match found.optional()? {
-        Some((fence, Some(owner), status)) if fence == lease.fence && owner == holder => {
+        Some((fence, Some(owner), status)) if fence == written(lease.fence) && owner == holder => {
             Ok(status.and_then(ThreadStatus::from_number))
         }
         _ => Err(Trouble::Refused(log::fenced(lease))),

@@ -16,15 +16,22 @@ const APPLICATION: i32 = 0x7375_7073;
 const PAGE: i32 = 2_048;
 /// The version of the tables. A number is never reused. 1: values as they are. 2: long ones may be squeezed.
 const VERSION: i32 = 2;
-/// What makes tables of a version those of the next, from 1.
-const STEPS: [&str; VERSION as usize - 1] = [""];
+/// What makes tables of a version those of the next, from 1. A program of the version before that still runs has its
+/// threads taken from it.
+const STEPS: [&str; VERSION as usize - 1] = ["
+DROP TABLE holder;
+CREATE TABLE holder (
+    id INTEGER PRIMARY KEY,
+    beat INTEGER NOT NULL
+) STRICT;
+UPDATE thread SET holder = NULL, run = NULL, fence = fence + 1;
+"];
 
 /// Rows of a line have the line in the upper half of their key and their number in the lower: what is added to a line goes
 /// to the end of its rows, and pages fill up.
 const TABLES: &str = "
 CREATE TABLE holder (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    token TEXT NOT NULL UNIQUE,
+    id INTEGER PRIMARY KEY,
     beat INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE thread (

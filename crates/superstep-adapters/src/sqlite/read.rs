@@ -1,9 +1,9 @@
 //! Reading: connections that never write, and rows that become checkpoints.
 //!
-//! A question is answered on the thread of whoever asks: with what it needs in memory it takes microseconds, less than
-//! handing it to another thread. All of one question sees one state of the file.
+//! A short question is answered on the thread of whoever asks: with what it needs in memory it takes microseconds, less
+//! than handing it to another thread. One that may be long goes to a thread that may wait. All of one question sees one
+//! state of the file.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use superstep_core::checkpoint::{Mark, Namespace, Origin, Pending, Source};
 use superstep_core::error::Result;
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
-use superstep_core::port::{At, HistoryQuery, Loaded};
+use superstep_core::port::{At, Loaded};
 
 use super::open::{Place, key, keys, line_of, number, sum_in};
 use super::trouble::{Answer, Trouble, spoils_connection};
-use super::write::{find_line, number_of};
+use super::write::find_line;
 use crate::log::{
     self, Base, End, Entry, Gather, Line, Need, OriginRow, PartRow, PendingRow, RemnantRow, Row, WithMade, damaged,
     read_change,
@@ -74,8 +74,34 @@ impl Files {
     }
 }
 
-const COLUMNS: &str =
-    "checkpoint.key, checkpoint.id, parent, step, source, time, origin, ahead, heads, vals, checkpoint.sum";
+/// A query of checkpoints, with the columns that `read_row` reads in front.
+macro_rules! of_checkpoints {
+    ($($rest:literal)+) => {
+        concat!(
+            "SELECT checkpoint.key, checkpoint.id, parent, step, source, time, origin, ahead, heads, vals, \
+             checkpoint.sum",
+            $($rest),+
+        )
+    };
+}
+
+pub(super) use of_checkpoints;
+
+/// How a checkpoint is found with its line and origin: for what comes between a key and its order.
+macro_rules! with_line {
+    ($which:literal) => {
+        of_checkpoints!(
+            ", line.id, line.names, line.sum, origin.body, origin.sum, \
+             EXISTS (SELECT 1 FROM pending WHERE pending.checkpoint = checkpoint.key) \
+             FROM thread JOIN line ON line.thread = thread.id \
+             JOIN checkpoint ON checkpoint.key = (SELECT key FROM checkpoint \
+                 WHERE key BETWEEN line.id << 32 AND (line.id << 32) + 4294967295 AND "
+            $which
+            ") LEFT JOIN origin ON origin.key = (line.id << 32) + checkpoint.origin \
+             WHERE thread.name = ?1 AND line.namespace = ?2"
+        )
+    };
+}
 
 /// A checkpoint with what came with it.
 struct Found {
@@ -88,24 +114,15 @@ struct Found {
 
 /// A checkpoint of a line, its origin and whether anything is known of its tasks, in one go.
 fn find(connection: &Connection, thread: &ThreadId, namespace: &Namespace, at: At) -> Answer<Option<Found>> {
-    let which = match at {
-        At::Latest | At::Newer(_) => "?3 IS NULL ORDER BY key DESC LIMIT 1",
-        At::Id(_) => "id = ?3",
+    let found = match at {
+        At::Latest | At::Newer(_) => with_line!("?3 IS NULL ORDER BY key DESC LIMIT 1"),
+        At::Id(_) => with_line!("id = ?3"),
     };
-    let found = format!(
-        "SELECT {COLUMNS}, line.id, line.names, line.sum, origin.body, origin.sum, \
-         EXISTS (SELECT 1 FROM pending WHERE pending.checkpoint = checkpoint.key) \
-         FROM thread JOIN line ON line.thread = thread.id \
-         JOIN checkpoint ON checkpoint.key = (SELECT key FROM checkpoint \
-             WHERE key BETWEEN line.id << 32 AND (line.id << 32) + 4294967295 AND {which}) \
-         LEFT JOIN origin ON origin.key = (line.id << 32) + checkpoint.origin \
-         WHERE thread.name = ?1 AND line.namespace = ?2"
-    );
     let id = match at {
         At::Id(id) => Some(id.bits().to_be_bytes()),
         At::Latest | At::Newer(_) => None,
     };
-    let mut statement = connection.prepare_cached(&found)?;
+    let mut statement = connection.prepare_cached(found)?;
     let mut rows = statement.query(params![thread.as_str(), namespace.as_str(), id])?;
     let Some(found) = rows.next()? else { return Ok(None) };
     let line = found.get(11)?;
@@ -140,7 +157,7 @@ fn read_id(bits: [u8; 16]) -> CheckpointId {
 }
 
 /// A row of a line, whole and undamaged: in a damaged file a search may come upon rows of others.
-fn read_row(row: &SqlRow<'_>, line: i64) -> Answer<Row> {
+pub(super) fn read_row(row: &SqlRow<'_>, line: i64) -> Answer<Row> {
     let id = read_id(row.get(1)?);
     let source = Source::from_number(row.get(4)?).ok_or_else(|| damaged(id, "nobody knows what made it"))?;
     let parent = row.get::<_, Option<[u8; 16]>>(2)?.map(read_id);
@@ -159,16 +176,15 @@ fn read_row(row: &SqlRow<'_>, line: i64) -> Answer<Row> {
 }
 
 fn one_row(connection: &Connection, line: i64, number: u64) -> Answer<Option<Row>> {
-    let one = format!("SELECT {COLUMNS} FROM checkpoint WHERE key = ?1");
-    let mut statement = connection.prepare_cached(&one)?;
+    let mut statement = connection.prepare_cached(of_checkpoints!(" FROM checkpoint WHERE key = ?1"))?;
     let mut rows = statement.query([key(line, number)])?;
     rows.next()?.map(|row| read_row(row, line)).transpose()
 }
 
 /// All checkpoints of a line, oldest first.
 pub(super) fn rows(connection: &Connection, line: i64) -> Answer<Vec<Row>> {
-    let all = format!("SELECT {COLUMNS} FROM checkpoint WHERE key BETWEEN ?1 AND ?2 ORDER BY key");
-    let mut statement = connection.prepare_cached(&all)?;
+    let all = of_checkpoints!(" FROM checkpoint WHERE key BETWEEN ?1 AND ?2 ORDER BY key");
+    let mut statement = connection.prepare_cached(all)?;
     let (mut rows, mut read) = (statement.query(keys(line))?, Vec::new());
     while let Some(row) = rows.next()? {
         read.push(read_row(row, line)?);
@@ -210,7 +226,7 @@ pub(super) fn pending(connection: &Connection, line: i64, row: &Row) -> Answer<V
 }
 
 /// Reads whatever the checkpoints still need.
-fn fill(connection: &Connection, line: i64, gather: &mut Gather) -> Answer<()> {
+pub(super) fn fill(connection: &Connection, line: i64, gather: &mut Gather) -> Answer<()> {
     loop {
         let needs = gather.needs()?;
         if needs.is_empty() {
@@ -298,7 +314,11 @@ pub(super) fn load(
 }
 
 /// The row of a line and its fields.
-fn line(connection: &Connection, thread: &ThreadId, namespace: &Namespace) -> Answer<Option<(i64, Vec<Arc<str>>)>> {
+pub(super) fn line(
+    connection: &Connection,
+    thread: &ThreadId,
+    namespace: &Namespace,
+) -> Answer<Option<(i64, Vec<Arc<str>>)>> {
     let found = "SELECT line.id, line.names, line.sum FROM thread JOIN line ON line.thread = thread.id \
                  WHERE thread.name = ?1 AND line.namespace = ?2";
     let mut statement = connection.prepare_cached(found)?;
@@ -307,49 +327,6 @@ fn line(connection: &Connection, thread: &ThreadId, namespace: &Namespace) -> An
     });
     let Some((line, names, sum)) = found.optional()? else { return Ok(None) };
     Ok(Some((line, read_names((thread, namespace), &names, sum)?)))
-}
-
-/// A part of a history, newest first.
-pub(super) fn history(
-    connection: &Connection,
-    thread: &ThreadId,
-    namespace: &Namespace,
-    query: &HistoryQuery,
-) -> Answer<Vec<Loaded>> {
-    let Some((line, names)) = line(connection, thread, namespace)? else { return Ok(Vec::new()) };
-    let (first, last) = keys(line);
-    let before = match query.before {
-        None => last,
-        Some(id) => key(line, number_of(connection, line, id)?.ok_or_else(|| log::missing(id))?),
-    };
-    let mut gather = Gather::new(thread, namespace, names.into());
-    let rows = format!(
-        "SELECT {COLUMNS}, EXISTS (SELECT 1 FROM pending WHERE pending.checkpoint = checkpoint.key) \
-         FROM checkpoint WHERE key >= ?1 AND key < ?2 ORDER BY key DESC"
-    );
-    let mut statement = connection.prepare_cached(&rows)?;
-    let mut rows = statement.query(params![first, before])?;
-    let (mut origins, mut left) = (BTreeMap::new(), query.limit.unwrap_or(usize::MAX));
-    while left > 0
-        && let Some(found) = rows.next()?
-    {
-        let row = read_row(found, line)?;
-        let shared = match origins.get(&row.origin) {
-            Some(shared) => Arc::clone(shared),
-            None => {
-                let read = origin(connection, line, &row)?;
-                origins.insert(row.origin, read.clone());
-                read
-            }
-        };
-        if query.matches_pieces(&row.mark, &shared) {
-            let pending = if found.get(11)? { pending(connection, line, &row)? } else { Vec::new() };
-            gather.want(row, shared, pending)?;
-            left -= 1;
-        }
-    }
-    fill(connection, line, &mut gather)?;
-    Ok(gather.finish()?)
 }
 
 /// A line as its writer needs it.

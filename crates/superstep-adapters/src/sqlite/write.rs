@@ -22,8 +22,9 @@ impl Job {
         let rows = self.lines.iter().map(|line| line.write(connection, thread)).collect::<Answer<_>>()?;
         let stands = self.status.or(status).unwrap_or_default();
         if status != Some(stands) {
-            let mut statement = connection.prepare_cached("UPDATE thread SET status = ?2 WHERE id = ?1")?;
-            statement.execute(params![self.thread, stands.number()])?;
+            let run = desk.owed.run_of(self.thread).map(|run| run.bits().to_be_bytes());
+            let stand = "UPDATE thread SET status = ?2, run = coalesce(?3, run) WHERE id = ?1";
+            connection.prepare_cached(stand)?.execute(params![self.thread, stands.number(), run])?;
         }
         Ok(rows)
     }
@@ -38,26 +39,14 @@ impl LineJob {
             };
         };
         if let Some(last) = self.drafts.last() {
-            if newest(connection, line)? != self.newest {
-                return Err(Trouble::Stale);
-            }
             let parts = self.drafts.iter().filter_map(|draft| draft.parts.last());
             let highest = parts.map(|part| part.number).max().unwrap_or(0).max(last.row.number);
             if highest > u64::from(u32::MAX) {
                 return Err(Trouble::Refused(too_long(&self.namespace)));
             }
         }
+        self.check_drafts(connection, line)?;
         let mut is_there = connection.prepare_cached("SELECT 1 FROM checkpoint WHERE key = ?1 AND id = ?2")?;
-        for (number, id) in &self.bases {
-            if !is_there.exists(params![key(line, *number), id.bits().to_be_bytes()])? {
-                return Err(Trouble::Stale);
-            }
-        }
-        for draft in &self.drafts {
-            if number_of(connection, line, draft.row.mark.id)?.is_some() {
-                return Err(Trouble::Known(draft.row.mark.id));
-            }
-        }
         for (id, row) in self.pending.iter().filter(|(_, row)| row.checkpoint <= self.newest) {
             if !is_there.exists(params![key(line, row.checkpoint), id.bits().to_be_bytes()])? {
                 // A line that was remembered may not be the one that is there: the tables tell.
@@ -66,6 +55,31 @@ impl LineJob {
             }
         }
         Ok(())
+    }
+
+    /// Looks whether the line is as it was when the drafts were put together, and has none of them yet: the newest
+    /// checkpoint, one that a draft builds on, and one with the id of a draft in one go.
+    fn check_drafts(&self, connection: &Connection, line: i64) -> Answer<()> {
+        let looked = "SELECT (SELECT key FROM checkpoint WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT 1), \
+                      ?3 IS NULL OR EXISTS (SELECT 1 FROM checkpoint WHERE key = ?3 AND id = ?4), \
+                      EXISTS (SELECT 1 FROM checkpoint WHERE id = ?5 AND key BETWEEN ?1 AND ?2)";
+        let (first, last) = keys(line);
+        let mut known = None;
+        // There is at most one to build on for each draft.
+        for (place, draft) in self.drafts.iter().enumerate() {
+            let base = self.bases.get(place).map(|(number, id)| (key(line, *number), id.bits().to_be_bytes()));
+            let id = draft.row.mark.id;
+            let values =
+                params![first, last, base.map(|base| base.0), base.map(|base| base.1), id.bits().to_be_bytes()];
+            let mut statement = connection.prepare_cached(looked)?;
+            let (newest, has_base, is_known) = statement
+                .query_row(values, |row| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, bool>(1)?, row.get(2)?)))?;
+            if newest.map_or(0, number) != self.newest || !has_base {
+                return Err(Trouble::Stale);
+            }
+            known = known.or(Some(id).filter(|_| is_known));
+        }
+        known.map_or(Ok(()), |id| Err(Trouble::Known(id)))
     }
 
     fn write(&self, connection: &Connection, (thread, name): (i64, &ThreadId)) -> Answer<i64> {
@@ -102,12 +116,6 @@ impl LineJob {
 pub(super) fn find_line(connection: &Connection, thread: i64, namespace: &Namespace) -> Answer<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT id FROM line WHERE thread = ?1 AND namespace = ?2")?;
     Ok(statement.query_row(params![thread, namespace.as_str()], |row| row.get(0)).optional()?)
-}
-
-fn newest(connection: &Connection, line: i64) -> Answer<u64> {
-    let newest = "SELECT key FROM checkpoint WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT 1";
-    let found: Option<i64> = connection.prepare_cached(newest)?.query_row(keys(line), |row| row.get(0)).optional()?;
-    Ok(found.map_or(0, number))
 }
 
 fn too_long(namespace: &Namespace) -> Error {

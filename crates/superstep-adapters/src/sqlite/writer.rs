@@ -5,9 +5,8 @@
 //! Never answers before the transaction has ended.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rusqlite::Connection;
 use superstep_core::error::{Code, Error, Result};
@@ -17,14 +16,13 @@ use tokio::sync::oneshot;
 use super::holder::{Holder, Watch};
 use super::lease;
 use super::open::Place;
+use super::owed::{Debt, LINGER, Loan, Owed};
 use super::trouble::{Answer, Trouble, spoils_connection};
 use super::{Options, Synchronous};
 use crate::log::Taken;
 
 /// The most that goes into one transaction.
 const LARGEST_BATCH: usize = 512;
-/// How long a thread that was given back may still be written as held, when nothing else is written before.
-const LINGER: Duration = Duration::from_millis(5);
 /// A holder of threads says this often, while a lease lasts, that it is alive.
 const BEATS: u32 = 3;
 
@@ -79,45 +77,6 @@ impl<F: FnMut(&mut Desk) -> Answer<T> + Send, T: Send> Work for Task<F, T> {
     }
 }
 
-/// Threads that were given back and whose rows do not say so yet, with their fences. Kept until that is written: a disk
-/// that is full for a while must not keep a thread busy for ever.
-#[derive(Clone, Default)]
-struct Owed(Arc<Mutex<Debts>>);
-
-#[derive(Default)]
-struct Debts {
-    list: Vec<(i64, u64)>,
-    /// Nobody will look at them unless woken.
-    is_asleep: bool,
-}
-
-impl Owed {
-    fn look(&self) -> MutexGuard<'_, Debts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A thread that was taken for somebody who may have stopped waiting: it is then given back.
-struct Loan {
-    taken: Taken,
-    owed: Option<Owed>,
-}
-
-impl Loan {
-    fn keep(mut self) -> Taken {
-        self.owed = None;
-        self.taken
-    }
-}
-
-impl Drop for Loan {
-    fn drop(&mut self) {
-        if let Some(owed) = self.owed.take() {
-            owed.look().list.push((self.taken.row, self.taken.fence));
-        }
-    }
-}
-
 /// What works find on the thread that writes.
 pub(super) struct Desk {
     pub(super) connection: Connection,
@@ -126,7 +85,7 @@ pub(super) struct Desk {
     fence: u64,
     /// How many threads are held.
     held: usize,
-    owed: Owed,
+    pub(super) owed: Owed,
 }
 
 impl Desk {
@@ -135,22 +94,13 @@ impl Desk {
         self.holder.row(&self.connection)
     }
 
-    /// Gives back what is to be given back; says what that was.
-    fn settle(&mut self) -> Answer<Vec<(i64, u64)>> {
-        let owed = self.owed.look().list.clone();
-        if let [_, ..] = owed[..] {
+    /// Gives back what is to be given back.
+    fn settle(&mut self, owed: &[Debt]) -> Answer<()> {
+        if let [_, ..] = owed {
             let holder = self.holder()?;
-            owed.iter().try_for_each(|(row, fence)| lease::release(&self.connection, *row, *fence, holder))?;
+            owed.iter().try_for_each(|debt| lease::release(&self.connection, debt.row, debt.fence, holder))?;
         }
-        Ok(owed)
-    }
-
-    /// What was given back is in the file.
-    fn has_settled(&mut self, settled: &[(i64, u64)]) {
-        if !settled.is_empty() {
-            self.owed.look().list.retain(|owed| !settled.contains(owed));
-            self.held = self.held.saturating_sub(settled.len());
-        }
+        Ok(())
     }
 }
 
@@ -211,32 +161,37 @@ impl Writer {
 
     fn send(&self, work: Box<dyn Work>) {
         if let Some(works) = &self.works {
+            self.owed.has_sent();
             // When the thread is gone nobody replies, and whoever waits is told so.
             drop(works.send(work));
         }
     }
 
-    pub(super) async fn acquire(&self, thread: ThreadId, run: RunId) -> Result<Taken> {
+    /// Takes a thread. `known` is its row and the fence it was last given back with here.
+    pub(super) async fn acquire(&self, thread: ThreadId, run: RunId, known: Option<(i64, u64)>) -> Result<Taken> {
+        if let Some(taken) = known.and_then(|known| self.owed.take_back(known, run)) {
+            return Ok(taken);
+        }
         let watch = self.watch.clone();
         let taken = self.ask(Effect::Fleeting, move |desk| {
             let mine = (desk.holder()?, desk.fence);
-            let taken = lease::acquire(&desk.connection, (&thread, run), mine, &watch)?;
+            let run_of = |row| desk.owed.run_of(row);
+            let taken = lease::acquire(&desk.connection, (&thread, run), mine, (&watch, &run_of))?;
             desk.fence = desk.fence.max(taken.fence);
             desk.held += 1;
-            Ok(Loan { taken, owed: Some(desk.owed.clone()) })
+            Ok(Loan::new(taken, &desk.owed))
         });
-        taken.await.map(Loan::keep).map_err(|trouble| trouble.into_error(&self.place.name()))
+        let taken = taken.await.map(Loan::keep).map_err(|trouble| trouble.into_error(&self.place.name()))?;
+        // The row knows the first of the fences that were given here.
+        let last = known.filter(|(row, fence)| *row == taken.row && lease::written(*fence) == taken.before);
+        Ok(Taken { before: last.map_or(taken.before, |(_, fence)| fence), ..taken })
     }
 
     /// Gives a thread back, without waiting.
     pub(super) fn release(&self, row: i64, fence: u64) {
-        let mut debts = self.owed.look();
-        debts.list.push((row, fence));
-        let is_asleep = debts.is_asleep;
-        drop(debts);
         // Every transaction begins with what is owed. Right after one the next is waited for, as a run that ends is often
         // followed by another; later somebody has to wake the thread.
-        if is_asleep {
+        if self.owed.give(row, fence) {
             let (reply, _) = oneshot::channel();
             self.send(Box::new(Task { effect: Effect::Fleeting, work: |_: &mut Desk| Ok(()), given: None, reply }));
         }
@@ -280,7 +235,7 @@ impl Room {
                 Ok(first) => {
                     let mut batch = vec![first];
                     batch.extend(inbox.try_iter().take(LARGEST_BATCH - 1));
-                    self.desk.owed.look().is_asleep = false;
+                    self.desk.owed.wake();
                     self.perform(batch);
                     is_lingering = true;
                 }
@@ -302,19 +257,16 @@ impl Room {
     /// Writes what is owed. True when there is nothing more to be done about it: whoever owes something new has to wake
     /// this thread, and what could not be written is tried again with every beat.
     fn fall_asleep(&mut self) -> bool {
-        let before = self.desk.owed.look().list.clone();
+        let before = self.desk.owed.list();
         if !before.is_empty() {
             self.perform(Vec::new());
         }
-        let mut debts = self.desk.owed.look();
-        debts.is_asleep = debts.list.is_empty() || debts.list == before;
-        debts.is_asleep
+        self.desk.owed.sleep_unless_new(&before)
     }
 
     /// One that cannot be told is taken over; its writes are then refused.
     fn beat(&mut self) {
-        let owes = !self.desk.owed.look().list.is_empty();
-        if owes {
+        if !self.desk.owed.list().is_empty() {
             self.perform(Vec::new());
         }
         if self.desk.held > 0 && self.restore().is_ok() && self.set_syncs(Effect::Fleeting).is_ok() {
@@ -323,37 +275,40 @@ impl Room {
     }
 
     fn perform(&mut self, mut batch: Vec<Box<dyn Work>>) {
-        match self.transact(&mut batch) {
-            Ok(()) => batch.into_iter().for_each(|work| work.tell(None)),
+        let owed = self.desk.owed.collect();
+        let done = self.transact(&mut batch, &owed);
+        match &done {
+            Ok(()) => self.desk.held = self.desk.held.saturating_sub(owed.len()),
+            Err(_) => self.desk.owed.put_back(owed),
+        }
+        let failure = match done {
+            Ok(()) => None,
             Err((_, true)) if batch.len() > 1 && !self.is_spoilt => {
                 // One of them is at fault; the others need not suffer for it.
-                batch.into_iter().for_each(|work| self.perform(vec![work]));
+                return batch.into_iter().for_each(|work| self.perform(vec![work]));
             }
-            Err((trouble, _)) => {
-                let failure = trouble.into_error(&self.place.name());
-                batch.into_iter().for_each(|work| work.tell(Some(&failure)));
-            }
-        }
+            Err((trouble, _)) => Some(trouble.into_error(&self.place.name())),
+        };
+        self.desk.owed.has_ended(batch.len());
+        batch.into_iter().for_each(|work| work.tell(failure.as_ref()));
     }
 
     /// Does everything in one transaction, or says why not, and whether one of the works was at fault.
-    fn transact(&mut self, batch: &mut [Box<dyn Work>]) -> std::result::Result<(), (Trouble, bool)> {
+    fn transact(&mut self, batch: &mut [Box<dyn Work>], owed: &[Debt]) -> std::result::Result<(), (Trouble, bool)> {
         self.restore().map_err(|trouble| (trouble, false))?;
         let is_durable = batch.iter().any(|work| work.effect() == Effect::Durable);
         let mut is_at_work = false;
         let done = self.set_syncs(if is_durable { Effect::Durable } else { Effect::Fleeting }).and_then(|()| {
             self.desk.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-            let settled = match self.desk.settle() {
-                Err(Trouble::Database(error)) => return Err(error),
-                settled => settled.unwrap_or_default(),
-            };
+            if let Err(Trouble::Database(error)) = self.desk.settle(owed) {
+                return Err(error);
+            }
             is_at_work = true;
             for work in batch {
                 work.run(&mut self.desk)?;
             }
             is_at_work = false;
             self.desk.connection.prepare_cached("COMMIT")?.execute([])?;
-            self.desk.has_settled(&settled);
             Ok(())
         });
         if let Err(error) = &done {
@@ -363,7 +318,7 @@ impl Room {
                 self.is_spoilt = self.desk.connection.execute_batch("ROLLBACK").is_err();
             }
             // The row of this holder may have gone with the transaction.
-            self.desk.holder.row = None;
+            self.desk.holder.is_written = false;
         }
         done.map_err(|error| (Trouble::Database(error), is_at_work))
     }

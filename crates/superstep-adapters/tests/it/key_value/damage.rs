@@ -12,8 +12,9 @@ use superstep_adapters::key_value::{Files, KeyValueStore};
 use super::plain::Plain;
 use super::{Diary, diary, folder, pages, run, write};
 
+/// Nothing squeezed, so that long values are long.
 fn open(folder: &Path) -> Compiled<Diary> {
-    diary(KeyValueStore::open(Files::open(folder).unwrap()).unwrap(), 2_000)
+    diary(KeyValueStore::options().compression(false).open(Files::open(folder).unwrap()).unwrap(), 2_000)
 }
 
 /// The files of a thread's records, or of its long values.

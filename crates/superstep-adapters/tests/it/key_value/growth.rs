@@ -15,7 +15,7 @@ fn count(plain: &Plain, part: &str) -> usize {
 #[test]
 fn a_thread_that_is_pruned_stays_small() {
     let plain = Plain::default();
-    let store = KeyValueStore::open(plain.clone()).unwrap();
+    let store = KeyValueStore::options().compression(false).open(plain.clone()).unwrap();
     let graph = diary(store.clone(), 1_500);
     let keep = Retention { keep_last: 2, ..Retention::default() };
     let mut sizes = Vec::new();
@@ -71,7 +71,8 @@ fn what_is_left_of_a_deleted_thread_lapses() {
 #[test]
 fn opening_a_thread_reads_no_long_values() {
     let plain = Plain::default();
-    write(&diary(KeyValueStore::open(plain.clone()).unwrap(), 60_000), "t", 30);
+    let store = KeyValueStore::options().compression(false).open(plain.clone()).unwrap();
+    write(&diary(store, 60_000), "t", 30);
     let other = plain.other();
     let store = KeyValueStore::open(other.clone()).unwrap();
     assert_eq!(block_on(store.status(&"t".into())).unwrap(), Some(ThreadStatus::Idle));

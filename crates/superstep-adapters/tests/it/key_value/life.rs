@@ -39,7 +39,7 @@ fn a_thread_nobody_wrote_to_is_gone_and_begins_anew() {
 #[test]
 fn what_a_thread_leaves_is_swept_away() {
     let plain = Plain::default();
-    let store = KeyValueStore::options().time_to_live(LIFE).open(plain.clone()).unwrap();
+    let store = KeyValueStore::options().time_to_live(LIFE).compression(false).open(plain.clone()).unwrap();
     for thread in ["a", "a-b", "a.b"] {
         write(&diary(store.clone(), 2_000), thread, 6);
     }
@@ -50,7 +50,7 @@ fn what_a_thread_leaves_is_swept_away() {
     assert!(left <= 6, "of each thread only that it is gone: {:?}", plain.keys());
     drop(store);
 
-    let store = KeyValueStore::options().time_to_live(LIFE).open(plain.clone()).unwrap();
+    let store = KeyValueStore::options().time_to_live(LIFE).compression(false).open(plain.clone()).unwrap();
     write(&diary(store, 2_000), "later", 3);
     let other = KeyValueStore::open(plain.other()).unwrap();
     until(|| (block_on(other.sweep()).unwrap() == 1).then_some(()));

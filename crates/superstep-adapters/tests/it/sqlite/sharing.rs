@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use superstep::core::error::Code;
 use superstep::core::id::RunId;
-use superstep::core::port::{Checkpointer, Commit, ThreadStatus};
+use superstep::core::port::{Checkpointer, Commit, Lease, ThreadStatus};
 use superstep::core::testing::block_on;
 use superstep_adapters::sqlite::Sqlite;
 
@@ -33,6 +33,38 @@ fn one_of_two_stores_moves_a_thread() {
     let taken = block_on(two.acquire(&"t".into(), run(2))).unwrap();
     assert!(taken.fence > lease.fence);
     assert_eq!(block_on(one.commit(&Commit::empty(lease, "".into()))).unwrap_err().code(), Code::ThreadBusy);
+}
+
+/// D5, H2, S7: a thread that is taken again as soon as it was given back, before the file knows, is the new run's alone: the
+/// run before, an old lease and another store are refused, and what the new one saves is there.
+#[test]
+fn a_thread_taken_again_at_once_is_of_the_new_run_alone() {
+    let path = folder().join("again.db");
+    let (one, two) = (Sqlite::open(&path).unwrap(), Sqlite::open(&path).unwrap());
+    let busy = |lease: &Lease| Commit { status: Some(ThreadStatus::Busy), ..Commit::empty(lease.clone(), "".into()) };
+    let mut before = block_on(one.acquire(&"t".into(), run(1))).unwrap();
+    for number in 2..40 {
+        one.release(&before);
+        let lease = block_on(one.acquire(&"t".into(), run(number))).unwrap();
+        assert!(lease.fence > before.fence);
+        for late in [number - 1, number + 1] {
+            let refused = block_on(one.acquire(&"t".into(), run(late))).unwrap_err();
+            assert_eq!(refused.code(), Code::ThreadBusy);
+            assert!(refused.message().contains(&run(number).to_string()), "{refused}");
+        }
+        assert_eq!(block_on(two.acquire(&"t".into(), run(100))).unwrap_err().code(), Code::ThreadBusy);
+        assert_eq!(block_on(two.delete_thread(&"t".into())).unwrap_err().code(), Code::ThreadBusy);
+        assert!(block_on(one.commit(&busy(&before))).unwrap_err().message().starts_with("fenced"));
+        block_on(one.commit(&busy(&lease))).unwrap();
+        assert_eq!(block_on(two.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy));
+        before = lease;
+    }
+    one.release(&before);
+    block_on(one.prune(&"t".into(), &superstep::core::port::Retention::default())).unwrap();
+    let taken = block_on(two.acquire(&"t".into(), run(1))).unwrap();
+    assert!(taken.fence > before.fence);
+    assert!(block_on(one.commit(&busy(&before))).unwrap_err().message().starts_with("fenced"));
+    block_on(two.commit(&busy(&taken))).unwrap();
 }
 
 /// P7: the threads of a store that is gone can be taken at once.

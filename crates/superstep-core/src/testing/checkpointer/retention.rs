@@ -158,7 +158,8 @@ pub async fn a_dry_run_says_how_much(store: SharedCheckpointer) {
     let retention = Retention::last(3).keep(Keep::First);
     let said = prune(&writer, &retention.clone().dry_run()).await;
     assert_eq!((said.checkpoints, left(&writer).await.len()), (26, 30));
-    assert!(said.bytes > 26 * 400, "{} bytes", said.bytes);
+    // A store may keep long values elsewhere, or in fewer bytes.
+    assert!(said.bytes > 26 * 100, "{} bytes", said.bytes);
     assert_eq!(prune(&writer, &retention).await, said);
 }
 
