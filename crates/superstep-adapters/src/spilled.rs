@@ -172,17 +172,21 @@ impl<C: Checkpointer, K: KeyValue> Spilled<C, K> {
         for (reference, value) in values {
             let stored = squeeze(&value, &[]).unwrap_or(value);
             let mut place = reference.clone();
-            loop {
+            // One that is about to be removed, or was just now, is put as another copy. Looked at on both sides: what is
+            // said of it in between is heard.
+            while self.is_doomed(&place).await? || {
                 self.values.put(&place.key(), &stored, Put { only_new: true, lasts: None }).await?;
-                // One that is about to be removed is put once more, as another copy.
-                if self.values.get(&place.doomed_key()).await?.is_none() {
-                    break;
-                }
+                self.is_doomed(&place).await?
+            } {
                 place = place.next_copy();
             }
             places.insert(reference, place);
         }
         Ok(places)
+    }
+
+    async fn is_doomed(&self, place: &Reference) -> Result<bool> {
+        Ok(self.values.get(&place.doomed_key()).await?.is_some())
     }
 
     async fn try_commit(&self, commit: &Commit) -> Result<()> {

@@ -93,5 +93,6 @@ async fn work(mut inbox: UnboundedReceiver<Job>) {
 }
 
 fn ended() -> Error {
-    Error::internal("the thread of the Firestore store gave no answer")
+    Error::new(Code::StoreUnavailable, "the thread of the Firestore store gave no answer")
+        .help("this may or may not be saved, everything told before it is; try again")
 }

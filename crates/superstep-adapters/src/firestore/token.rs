@@ -56,7 +56,8 @@ impl Tokens {
         let asked = Instant::now();
         let given = self.fetch(web, patience).await?;
         self.known.store(true, Ordering::Relaxed);
-        let lasts = Duration::from_secs(given.expires_in);
+        // More than a day is no promise that anybody keeps.
+        let lasts = Duration::from_secs(given.expires_in.min(86_400));
         let token = held.insert(Token { text: given.access_token, until: asked + lasts - MARGIN.min(lasts / 10) });
         Ok(token.text.clone())
     }

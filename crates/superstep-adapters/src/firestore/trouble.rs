@@ -138,7 +138,7 @@ impl Pauses {
         let share = getrandom::fill(&mut chance).map_or(128, |()| u32::from(chance[0]));
         let pause = asked.unwrap_or(self.next / 2 + self.next * share / 512);
         self.next = (self.next * 2).min(PAUSES.1);
-        if self.begun.elapsed() + pause > self.patience {
+        if self.begun.elapsed().saturating_add(pause) > self.patience {
             return false;
         }
         tokio::time::sleep(pause).await;

@@ -98,10 +98,9 @@ impl<K: KeyValue> Room<K> {
         Err(Error::internal(format!("a store gave {} values for {} keys", values.len(), keys.len())))
     }
 
-    /// Puts a value under a new key; false when there is one. When an answer was lost, so that the same is put again,
-    /// the one that is there may be this one.
-    pub(super) async fn put_new(&self, key: &str, value: &[u8]) -> Result<bool> {
-        again(|| self.store.put(key, value, Put { only_new: true, lasts: None })).await
+    /// Puts a value under a new key, once; false when there is one.
+    pub(super) async fn try_put_new(&self, key: &str, value: &[u8]) -> Result<bool> {
+        self.store.put(key, value, Put { only_new: true, lasts: None }).await
     }
 
     pub(super) async fn put(&self, key: &str, value: &[u8], lasts: Option<Duration>) -> Result<()> {

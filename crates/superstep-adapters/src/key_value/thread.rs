@@ -17,6 +17,8 @@ use super::tables::Tables;
 
 /// How often reading begins anew because others removed what was to be read.
 const TRIES: usize = 8;
+/// How often a record is put while the answer is lost.
+const PUTS: usize = 5;
 /// Records that are read at once: first, and at most.
 const PAGES: (u64, u64) = (16, 256);
 
@@ -65,6 +67,7 @@ impl Log {
 
     /// Reads what has come since.
     pub(super) async fn catch_up<K: KeyValue>(&mut self, room: &Room<K>) -> Result<()> {
+        self.is_read = self.is_read && self.is_last_there(room).await?;
         for _ in 0..TRIES {
             let mut size = 1;
             if !self.is_read {
@@ -87,6 +90,19 @@ impl Log {
         }
         Err(Error::new(Code::StoreUnavailable, format!("thread `{}` was cleared again and again", self.thread))
             .help("nothing of this was done; try again"))
+    }
+
+    /// Whether the last record that was read is still the one that is there. It is not when the thread was deleted and made
+    /// anew meanwhile, or when the store was set back to an earlier moment.
+    async fn is_last_there<K: KeyValue>(&self, room: &Room<K>) -> Result<bool> {
+        if self.next == self.base {
+            return Ok(true);
+        }
+        let number = self.next - 1;
+        match room.get(&room.keys.record(&self.thread, number)).await? {
+            Some(bytes) => Ok(open(&record_place(&self.thread, number), &bytes)?.1 == self.last),
+            None => Ok(false),
+        }
     }
 
     /// Where reading begins; `None` when that has just changed.
@@ -190,7 +206,11 @@ impl Log {
         let stamp = Stamp { writer: room.unique(), before: if record.is_whole() { 0 } else { self.last } };
         let (bytes, sum) = record.to_bytes(&record_place(&self.thread, number), stamp);
         let key = room.keys.record(&self.thread, number);
-        let is_put = room.put_new(&key, &bytes).await?;
+        let Some(is_put) = self.put_new(room, &key, &bytes).await? else {
+            self.is_read = false;
+            self.catch_up(room).await?;
+            return Ok(false);
+        };
         if is_put {
             if room.bases(&self.thread, Some(number)).await?.is_empty() {
                 self.apply(record, sum);
@@ -207,6 +227,23 @@ impl Log {
             room.delete(&[key]).await?;
         }
         Ok(false)
+    }
+
+    /// Puts a record under a new key; false when there is one, which may be this one where an answer was lost. `None` when
+    /// the record before it is gone: without that it could never be read. Looked at before each try, because a store that
+    /// was away may come back as it was earlier.
+    async fn put_new<K: KeyValue>(&self, room: &Room<K>, key: &str, bytes: &[u8]) -> Result<Option<bool>> {
+        let mut tries = 0;
+        loop {
+            if !self.is_last_there(room).await? {
+                return Ok(None);
+            }
+            tries += 1;
+            match room.try_put_new(key, bytes).await {
+                Err(error) if error.is_retryable() && tries < PUTS => {}
+                done => return done.map(Some),
+            }
+        }
     }
 
     /// Writes everything there is as one record and removes those before it. Nothing is done when somebody else was there.

@@ -7,13 +7,13 @@ use serde_json::{Map, Number, Value};
 use superstep_core::json_reducer::overwrite_marker;
 use superstep_core::message::Message;
 
-use super::msgpack::{Told, as_bytes, read_at};
+use super::msgpack::{DEEPEST, Told, as_bytes, read_at};
 
 /// The plain form of an extension of LangGraph's.
 pub(super) fn constructed(code: i8, payload: &[u8], depth: usize) -> Told<Value> {
     match code {
         7 => read_at(payload, depth),
-        6 => array(read_at(payload, depth)?),
+        6 => array(read_at(payload, depth)?, depth),
         0..=5 => {
             let parts = read_at(payload, depth)?;
             let (Some(module), Some(name), Some(argument)) = (text(&parts, 0), text(&parts, 1), parts.get(2).cloned())
@@ -134,7 +134,7 @@ pub(super) fn message(fields: Value) -> Value {
 }
 
 /// An array of numpy, as lists in lists.
-fn array(parts: Value) -> Told<Value> {
+fn array(parts: Value, depth: usize) -> Told<Value> {
     let bytes = parts.get(3).and_then(as_bytes).ok_or("an array of numpy has no bytes")?;
     let (Some(kind), Some(order)) = (text(&parts, 0), text(&parts, 2)) else {
         return Err("an array of numpy has no type and order".to_owned());
@@ -143,6 +143,9 @@ fn array(parts: Value) -> Told<Value> {
     let shape: Option<Vec<usize>> =
         shape.iter().map(|length| length.as_u64().and_then(|length| length.try_into().ok())).collect();
     let shape = shape.ok_or("an array of numpy has no shape")?;
+    if depth + shape.len() > DEEPEST {
+        return Err(format!("an array of numpy has {} dimensions", shape.len()));
+    }
     let width = kind.get(2..).and_then(|width| width.parse().ok()).unwrap_or(0_usize);
     let needed = shape.iter().try_fold(width, |length, side| length.checked_mul(*side));
     if width == 0 || number(kind, &[0; 16][..width.min(16)]).is_none() {

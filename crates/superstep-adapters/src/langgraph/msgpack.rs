@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 use super::constructed::constructed;
 
 /// Values inside values that are followed; stores take a little more.
-const DEEPEST: usize = 100;
+pub(super) const DEEPEST: usize = 100;
 
 /// Something, or why it cannot be read.
 pub(super) type Told<T> = Result<T, String>;
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
     fn map(&mut self, length: usize, depth: usize) -> Told<Value> {
         let mut map = Map::new();
         for _ in 0..length {
-            let key = key(self.value(depth + 1)?);
+            let key = key(self.value(depth + 1)?)?;
             if map.contains_key(&key) {
                 return Err(format!("two keys of a map are `{key}` as text"));
             }
@@ -142,11 +142,20 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Python has keys of any kind, JSON texts only.
-fn key(value: Value) -> String {
+/// Python has keys of any kind that can be hashed, JSON texts only. A map cannot be hashed, and as text it would double its
+/// length with each level.
+fn key(value: Value) -> Told<String> {
+    fn has_map(value: &Value) -> bool {
+        match value {
+            Value::Object(_) => true,
+            Value::Array(items) => items.iter().any(has_map),
+            _ => false,
+        }
+    }
     match value {
-        Value::String(text) => text,
-        other => other.to_string(),
+        Value::String(text) => Ok(text),
+        other if has_map(&other) => Err("a key of a map is a map, or holds one".to_owned()),
+        other => Ok(other.to_string()),
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use superstep_core::error::{Code, Error, Result};
 use tokio::task::JoinHandle;
 use tokio_postgres::config::SslMode;
+use tokio_postgres::types::FromSql;
 use tokio_postgres::{Client, Config, NoTls, Row};
 
 use super::row::{At, Body, CheckpointRow, ThreadRows, Typed, WriteRow};
@@ -57,7 +58,13 @@ impl Server {
         let line = server.line().await?;
         let tables = "SELECT count(*) FROM (VALUES (to_regclass('checkpoints')), (to_regclass('checkpoint_blobs')), \
                       (to_regclass('checkpoint_writes'))) AS tables (name) WHERE name IS NOT NULL";
-        let found: i64 = line.client.query_one(tables, &[]).await.map_err(|error| failed(&error))?.get(0);
+        let found: i64 = line
+            .client
+            .query_one(tables, &[])
+            .await
+            .map_err(|error| failed(&error))?
+            .try_get(0)
+            .map_err(|error| failed(&error))?;
         if found == 3 {
             return Ok(server);
         }
@@ -77,7 +84,7 @@ impl Server {
 
     pub(super) async fn threads(&self) -> Result<Vec<String>> {
         let rows = self.line().await?.client.query(THREADS, &[]).await;
-        Ok(rows.map_err(|error| failed(&error))?.iter().map(|row| row.get(0)).collect())
+        rows.map_err(|error| failed(&error))?.iter().map(|row| cell(row, 0)).collect()
     }
 
     pub(super) async fn read(&self, thread: &str) -> Result<ThreadRows> {
@@ -89,31 +96,36 @@ impl Server {
             rows.checkpoints.push(checkpoint(thread, &row)?);
         }
         for row in ask(BLOBS).await? {
-            let value = typed(&row, 3);
-            rows.blobs.insert((row.get(0), row.get(1), row.get(2)), value);
+            let value = typed(&row, 3)?;
+            rows.blobs.insert((cell(&row, 0)?, cell(&row, 1)?, cell(&row, 2)?), value);
         }
         for row in ask(WRITES).await? {
-            let write = WriteRow { task: row.get(2), path: row.get(3), channel: row.get(4), value: typed(&row, 5) };
-            rows.writes.entry((row.get(0), row.get(1))).or_default().push(write);
+            let (task, path, channel) = (cell(&row, 2)?, cell(&row, 3)?, cell(&row, 4)?);
+            let write = WriteRow { task, path, channel, value: typed(&row, 5)? };
+            rows.writes.entry((cell(&row, 0)?, cell(&row, 1)?)).or_default().push(write);
         }
         Ok(rows)
     }
 }
 
 fn checkpoint(thread: &str, row: &Row) -> Result<CheckpointRow> {
-    let id: String = row.get(1);
+    let id: String = cell(row, 1)?;
     let json = |column: usize| -> Result<Value> {
         let at = At { thread, checkpoint: &id };
-        serde_json::from_str(row.get(column)).map_err(|error| at.unreadable(None, &error.to_string()))
+        serde_json::from_str(cell(row, column)?).map_err(|error| at.unreadable(None, &error.to_string()))
     };
     let (checkpoint, metadata) = (Body::Parts(json(3)?), json(4)?);
-    Ok(CheckpointRow { namespace: row.get(0), id: id.clone(), parent: row.get(2), checkpoint, metadata })
+    Ok(CheckpointRow { namespace: cell(row, 0)?, id: id.clone(), parent: cell(row, 2)?, checkpoint, metadata })
 }
 
-fn typed(row: &Row, column: usize) -> Typed {
-    let encoding: Option<String> = row.get(column);
-    let bytes: Option<Vec<u8>> = row.get(column + 1);
-    Typed { encoding: encoding.unwrap_or_else(|| "json".to_owned()), bytes: bytes.unwrap_or_default() }
+fn typed(row: &Row, column: usize) -> Result<Typed> {
+    let (encoding, bytes): (Option<String>, Option<Vec<u8>>) = (cell(row, column)?, cell(row, column + 1)?);
+    Ok(Typed { encoding: encoding.unwrap_or_else(|| "json".to_owned()), bytes: bytes.unwrap_or_default() })
+}
+
+/// What stands in a column; an error when it is nothing, or of another type.
+fn cell<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T> {
+    row.try_get(column).map_err(|error| failed(&error))
 }
 
 fn failed(error: &tokio_postgres::Error) -> Error {

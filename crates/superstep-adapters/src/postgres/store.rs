@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use superstep_core::error::Result;
+use superstep_core::error::{Code, Error, Result};
 use superstep_core::port::{Prepared, Store, prepare};
 use superstep_core::store::{Answer as Told, Operation, Options};
 use tokio_postgres::Client;
@@ -150,11 +150,20 @@ async fn transact<T>(client: &Client, work: impl Future<Output = Answer<T>>) -> 
     client.batch_execute("BEGIN").await?;
     let done = work.await;
     match &done {
-        Ok(_) => client.batch_execute("COMMIT").await?,
+        // Somebody may have put another value since: what may be there is not put once more.
+        Ok(_) => client.batch_execute("COMMIT").await.map_err(|error| match error.code() {
+            Some(_) => Trouble::Database(error),
+            None => Trouble::Silent(unheard(&error)),
+        })?,
         Err(Trouble::Refused(_)) => client.batch_execute("ROLLBACK").await?,
         Err(_) => {}
     }
     done
+}
+
+fn unheard(error: &tokio_postgres::Error) -> Error {
+    Error::new(Code::StoreUnavailable, format!("the answer of PostgreSQL was lost: {error}"))
+        .help("what was put or deleted may or may not be saved; look, and do it again where it is not")
 }
 
 /// Several operations, as one.

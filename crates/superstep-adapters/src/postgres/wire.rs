@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, Id};
 use tokio_postgres::{Client, Error};
@@ -30,6 +30,9 @@ pub(super) struct Wire {
     pub(super) since: Instant,
 }
 
+/// How long a runtime has to connect before the room does it instead.
+const UNTURNED: Duration = Duration::from_secs(5);
+
 /// The runtime of whoever asks.
 pub(super) fn here() -> Option<Id> {
     Handle::try_current().ok().map(|handle| handle.id())
@@ -44,7 +47,12 @@ impl Wire {
             let address = address.clone();
             // In a task of its own: a runtime without sockets or without time ends that task and nothing else.
             let connecting = handle.spawn(async move { address.security.connect(&address.config).await });
-            if let Ok(connected) = connecting.await {
+            // One that is entered and does not turn would never get there.
+            let waiting = {
+                let _entered = room.enter();
+                tokio::time::timeout(UNTURNED, connecting)
+            };
+            if let Ok(Ok(connected)) = waiting.await {
                 let (client, connection) = connected?;
                 return Ok(Some(Self::new(client, Some(connection), Some(handle.id()))));
             }

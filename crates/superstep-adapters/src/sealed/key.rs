@@ -14,8 +14,10 @@ use superstep_core::error::{Code, Error, Result};
 
 use crate::squeeze::{squeeze, unsqueeze};
 
-/// The version of the sealed form. A number is never reused.
-const VERSION: u8 = 1;
+/// The version of the sealed form. A number is never reused. 1: not bound to a thread, and never squeezed.
+const VERSION: u8 = 2;
+/// The first version, which is opened and not made.
+const FIRST: u8 = 1;
 const NUMBER: usize = 4;
 const NONCE: usize = 24;
 const HEAD: usize = 1 + NUMBER + NONCE;
@@ -154,14 +156,15 @@ impl Ring {
         Some(BASE64.encode(sealed))
     }
 
-    /// Opens what was sealed for this place.
-    pub(super) fn open(&self, text: &str, place: &[u8]) -> std::result::Result<Vec<u8>, Unopened> {
+    /// Opens what was sealed for this place; what was sealed in the first form is bound to `first`.
+    pub(super) fn open(&self, text: &str, place: &[u8], first: &[u8]) -> std::result::Result<Vec<u8>, Unopened> {
         let bytes = BASE64.decode(text).map_err(|_| Unopened::Malformed)?;
-        match bytes.first() {
-            Some(&VERSION) if bytes.len() >= HEAD => {}
+        let place = match bytes.first() {
+            Some(&VERSION) if bytes.len() >= HEAD => place,
+            Some(&FIRST) if bytes.len() >= HEAD => first,
             Some(&version) if version > VERSION => return Err(Unopened::Newer(version)),
             _ => return Err(Unopened::Malformed),
-        }
+        };
         let (head, made) = bytes.split_at(HEAD);
         let (number, nonce) = head[1..].split_at(NUMBER);
         let keys = self.with_number(number);
@@ -171,6 +174,9 @@ impl Ring {
         let payload = || Payload { msg: made, aad: place };
         let mut opened = keys.iter().filter_map(|key| key.cipher.decrypt(XNonce::from_slice(nonce), payload()).ok());
         let inside = opened.next().ok_or(Unopened::Changed)?;
+        if bytes[0] == FIRST {
+            return Ok(inside);
+        }
         match inside.split_first() {
             Some((&AS_IT_IS, plain)) => Ok(plain.to_vec()),
             Some((&SQUEEZED, squeezed)) => unsqueeze(squeezed, &[]).map_err(|_| Unopened::Malformed),
@@ -180,14 +186,15 @@ impl Ring {
 
     /// The keys with this number. Two may have one number by chance, so each that has it is tried.
     fn with_number(&self, number: &[u8]) -> Vec<Key> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let known = self.old.iter().chain([&self.newest]).chain(found.iter());
         let known: Vec<Key> = known.filter(|key| key.number == number).cloned().collect();
         if !known.is_empty() {
             return known;
         }
+        // Whoever is asked may take long, and may ask this store.
         let asked = self.find.as_ref().and_then(|find| find(&hex(number))).filter(|key| key.number == number);
-        found.extend(asked.clone());
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).extend(asked.clone());
         asked.into_iter().collect()
     }
 }
@@ -195,6 +202,23 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// R-FWK-47, R-FWK-48: what was sealed in the first form opens at its place, and nowhere else.
+    #[test]
+    fn the_first_form_opens() {
+        let ring = Ring::new(Key::from_bytes([7; 32]));
+        let mut sealed = vec![FIRST];
+        sealed.extend(ring.newest.number);
+        sealed.extend([9; NONCE]);
+        let payload = Payload { msg: b"\"plain\"", aad: b"first" };
+        sealed.extend(ring.newest.cipher.encrypt(XNonce::from_slice(&[9; NONCE]), payload).unwrap());
+        let text = BASE64.encode(sealed);
+        assert_eq!(ring.open(&text, b"place", b"first").ok(), Some(b"\"plain\"".to_vec()));
+        assert!(matches!(ring.open(&text, b"first", b"place"), Err(Unopened::Changed)));
+        let new = ring.seal(b"\"plain\"", b"place").unwrap();
+        assert_eq!(ring.open(&new, b"place", b"first").ok(), Some(b"\"plain\"".to_vec()));
+        assert!(ring.open(&new, b"other", b"place").is_err());
+    }
 
     /// R-FWK-48: a key comes from a text or the environment, and an error does not repeat it.
     #[test]

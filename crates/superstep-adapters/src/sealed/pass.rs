@@ -125,8 +125,8 @@ impl Pass<'_> {
     }
 
     fn open(&self, sealed: &str, slot: &Slot<'_>) -> Result<Vec<u8>> {
-        let place = self.place(slot)?;
-        self.ring.open(sealed, &place).map_err(|why| self.unopened(slot, why))
+        let (place, first) = (self.place(slot)?, self.first_place(slot)?);
+        self.ring.open(sealed, &place, &first).map_err(|why| self.unopened(slot, why))
     }
 
     fn open_json(&self, sealed: &str, slot: &Slot<'_>) -> Result<Value> {
@@ -138,6 +138,13 @@ impl Pass<'_> {
     fn place(&self, slot: &Slot<'_>) -> Result<Vec<u8>> {
         let checkpoint = self.checkpoint.filter(|_| slot.is_of_checkpoint);
         let place = (self.thread, self.namespace, checkpoint, slot.names, slot.change);
+        serde_json::to_vec(&place).map_err(|error| self.unwritten(slot, &error.to_string()))
+    }
+
+    /// What a value of the first sealed form is bound to.
+    fn first_place(&self, slot: &Slot<'_>) -> Result<Vec<u8>> {
+        let checkpoint = self.checkpoint.filter(|_| slot.is_of_checkpoint);
+        let place = (self.namespace, checkpoint, slot.names, slot.change);
         serde_json::to_vec(&place).map_err(|error| self.unwritten(slot, &error.to_string()))
     }
 
@@ -153,7 +160,7 @@ impl Pass<'_> {
         match why {
             Unopened::Malformed => self.damaged(slot, "is not of the form in which values are sealed"),
             Unopened::Newer(version) => {
-                let message = format!("{} is sealed in form {version}, which is newer than 1", self.name(slot));
+                let message = format!("{} is sealed in form {version}, which is newer than 2", self.name(slot));
                 Error::new(Code::CheckpointTooNew, message).on_thread(Some(self.thread))
             }
             Unopened::NoKey(number) => self

@@ -2,7 +2,8 @@
 //!
 //! Somebody may refer to one again at any moment, so it takes two rounds. The first says of a value that it is doomed:
 //! from then on nobody refers to it anew, and whoever has that value puts another copy. The second, when whoever had just
-//! put it has long saved its reference, removes what is doomed and still not referred to.
+//! put it has long saved its reference, removes what is doomed and still not referred to; that it is gone is said for a while
+//! longer, for whoever found it there a moment before.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use superstep_core::error::Result;
 use superstep_core::id::ThreadId;
 use superstep_core::port::{Checkpointer, HistoryQuery, KeyValue, Put, ThreadsQuery};
 
-use super::reference::{DOOMED, Reference, Up, VALUES};
+use super::reference::{DOOMED, Reference, Up, VALUES, WAITING};
 use super::{Spilled, pass_up};
 
 /// How many keys, threads or checkpoints are looked at in one go.
@@ -28,41 +29,46 @@ pub struct Collected {
     pub removed: usize,
 }
 
+/// What is said of a value: that it will go, and that it has gone.
+const DOOM: &[u8] = b"doomed";
+const GONE: &[u8] = b"gone";
+
+fn lasting(time: Duration) -> Put {
+    Put { only_new: false, lasts: Some(time) }
+}
+
 impl<C: Checkpointer, K: KeyValue> Spilled<C, K> {
     /// Looks through all threads and removes the values that nobody refers to and nobody did the last time.
     ///
     /// To be called now and then, for example once a day; calls may overlap, and a process that dies in between leaves
     /// nothing behind that the next call does not finish. `wait` is how long a value that nobody refers to stays at least,
-    /// so it has to be longer than any commit takes; an hour is plenty.
+    /// so it has to be longer than any commit and any such round takes; an hour is plenty.
     ///
     /// # Errors
     ///
     /// When a store cannot be reached or a checkpoint not be read. Nothing that is referred to was removed.
     pub async fn collect(&self, wait: Duration) -> Result<Collected> {
         let doomed = self.keys(DOOMED).await?;
-        // What is there now and not referred to by anything that is saved later than this.
+        // Looked at before the checkpoints are: whoever put a value before its time was over has referred to it by then.
+        let waiting = self.keys(WAITING).await?;
         let there = self.keys(VALUES).await?;
         let wanted = self.all_wanted().await?;
         let mut collected = Collected { referred_to: wanted.len(), ..Collected::default() };
-        // What a process left behind that died while it removed a value.
-        let left = doomed.difference(&there).map(Reference::doomed_key).collect::<Vec<_>>();
-        self.values.delete(&left).await?;
         for reference in there {
             if wanted.contains(&reference) {
                 if doomed.contains(&reference) {
                     self.values.delete(&[reference.doomed_key()]).await?;
                 }
             } else if !doomed.contains(&reference) {
-                let lasts = Some(wait);
-                self.values.put(&reference.waiting_key(), b"", Put { only_new: false, lasts }).await?;
-                self.values.put(&reference.doomed_key(), b"", Put::default()).await?;
+                self.values.put(&reference.waiting_key(), b"", lasting(wait)).await?;
+                self.values.put(&reference.doomed_key(), DOOM, Put::default()).await?;
                 collected.doomed += 1;
-            } else if self.values.get(&reference.waiting_key()).await?.is_some() {
+            } else if waiting.contains(&reference) {
                 collected.doomed += 1;
-            } else {
-                // The value first: as long as it is said to be doomed nobody refers to it anew.
+            } else if self.values.get(&reference.doomed_key()).await?.as_deref() == Some(DOOM) {
+                // From now on it is gone, and for a while nobody puts it there again: somebody may just have looked for it.
+                self.values.put(&reference.doomed_key(), GONE, lasting(wait)).await?;
                 self.values.delete(&[reference.key()]).await?;
-                self.values.delete(&[reference.doomed_key()]).await?;
                 collected.removed += 1;
             }
         }

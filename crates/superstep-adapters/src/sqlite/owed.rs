@@ -26,8 +26,8 @@ struct Debts {
     is_asleep: bool,
     /// How many works are on their way to the file.
     works: usize,
-    /// Runs that have a thread whose row names the run before.
-    runs: BTreeMap<i64, RunId>,
+    /// Runs that have a thread whose row names the run before, each with its fence, which the row only stands for.
+    runs: BTreeMap<i64, (RunId, u64)>,
 }
 
 /// A thread that was given back: its row and its fence.
@@ -60,13 +60,18 @@ impl Owed {
         let is_it = |debt: &Debt| (debt.row, debt.fence) == (row, before) && debt.since.elapsed() < LINGER;
         let place = debts.list.iter().position(is_it)?;
         debts.list.remove(place);
-        debts.runs.insert(row, run);
+        debts.runs.insert(row, (run, fence));
         Some(Taken { row, fence, before, is_new: false })
     }
 
-    /// The run that has a thread, where its row names another.
-    pub(super) fn run_of(&self, row: i64) -> Option<RunId> {
+    /// The run that has a thread and its fence, where its row names another.
+    pub(super) fn run_of(&self, row: i64) -> Option<(RunId, u64)> {
         self.look().runs.get(&row).copied()
+    }
+
+    /// Notes that the row of a thread names the run that has it.
+    pub(super) fn is_written(&self, row: i64) {
+        self.look().runs.remove(&row);
     }
 
     /// Notes that something is on its way to the file.
@@ -85,7 +90,9 @@ impl Owed {
         let mut debts = self.look();
         let list = std::mem::take(&mut debts.list);
         for debt in &list {
-            debts.runs.remove(&debt.row);
+            if debts.runs.get(&debt.row).is_some_and(|(_, fence)| *fence == debt.fence) {
+                debts.runs.remove(&debt.row);
+            }
         }
         list
     }

@@ -9,7 +9,7 @@ use super::lease;
 use super::open::{key, keys, number, sum_in};
 use super::trouble::{Answer, Trouble};
 use super::writer::Desk;
-use crate::log::{Draft, End, Job, LineJob, PartRow, PendingRow, Row, line_sum, missing};
+use crate::log::{Draft, End, Job, LineJob, PartRow, PendingRow, Row, fenced, line_sum, missing};
 
 impl Job {
     /// Writes everything, or nothing; gives the rows of the lines.
@@ -17,12 +17,17 @@ impl Job {
         let holder = desk.holder()?;
         let connection = &desk.connection;
         let status = lease::check(connection, &self.lease, (self.thread, holder))?;
+        let taken = desk.owed.run_of(self.thread);
+        // The row stands for many fences: of those that were given in this process only the last may write.
+        if taken.is_some_and(|(_, fence)| fence != self.lease.fence) {
+            return Err(Trouble::Refused(fenced(&self.lease)));
+        }
         self.lines.iter().try_for_each(|line| line.check(connection, self.thread))?;
         let thread = (self.thread, &self.lease.thread);
         let rows = self.lines.iter().map(|line| line.write(connection, thread)).collect::<Answer<_>>()?;
         let stands = self.status.or(status).unwrap_or_default();
         if status != Some(stands) {
-            let run = desk.owed.run_of(self.thread).map(|run| run.bits().to_be_bytes());
+            let run = taken.map(|(run, _)| run.bits().to_be_bytes());
             let stand = "UPDATE thread SET status = ?2, run = coalesce(?3, run) WHERE id = ?1";
             connection.prepare_cached(stand)?.execute(params![self.thread, stands.number(), run])?;
         }

@@ -175,8 +175,9 @@ impl Writer {
         let watch = self.watch.clone();
         let taken = self.ask(Effect::Fleeting, move |desk| {
             let mine = (desk.holder()?, desk.fence);
-            let run_of = |row| desk.owed.run_of(row);
+            let run_of = |row| desk.owed.run_of(row).map(|(run, _)| run);
             let taken = lease::acquire(&desk.connection, (&thread, run), mine, (&watch, &run_of))?;
+            desk.owed.is_written(taken.row);
             desk.fence = desk.fence.max(taken.fence);
             desk.held += 1;
             Ok(Loan::new(taken, &desk.owed))

@@ -303,7 +303,7 @@ async fn what_was_changed_below_is_refused() {
 async fn a_newer_form_is_refused_as_newer() {
     let later = |loaded: &mut Loaded| {
         for (_, log) in &mut loaded.fields {
-            log[0].1 = Datum::json(json!({ "__sealed__": "AgAAAAA" }));
+            log[0].1 = Datum::json(json!({ "__sealed__": "AwAAAAA" }));
         }
     };
     let sealed = Sealed::new(Bent { store: waiting().await, bend: Arc::new(later) }, key(1));

@@ -214,6 +214,26 @@ async fn values_nobody_refers_to_are_removed_in_two_rounds() {
     assert_eq!(spilled.collect(hour).await.unwrap().removed, 0);
 }
 
+/// R-FWK-40: two rounds at once, and a writer in between, do not remove what is referred to.
+#[tokio::test]
+async fn a_round_that_comes_late_removes_nothing_new() {
+    let hour = Duration::from_secs(3_600);
+    let bucket = Bucket::default();
+    let spilled = Spilled::new(Memory::new(), bucket.clone()).above(500);
+    study(spilled.clone(), 0).run(Study::input().text(long("text", 1))).thread("gone").await.unwrap();
+    spilled.delete_thread(&"gone".into()).await.unwrap();
+    spilled.collect(hour).await.unwrap();
+    bucket.pass_time();
+    let first = spilled.collect(hour).await.unwrap();
+    assert!(first.removed > 0 && bucket.values().is_empty(), "{first:?}");
+    // The same value again: not where another round may still be about to remove it.
+    study(spilled.clone(), 0).run(Study::input().text(long("text", 1))).thread("again").await.unwrap();
+    assert!(bucket.values().iter().all(|key| key.ends_with(".1")), "{:?}", bucket.values());
+    bucket.pass_time();
+    assert_eq!(spilled.collect(hour).await.unwrap().removed, 0);
+    assert_eq!(study(spilled, 0).threads().state("again").await.unwrap().state.text, long("text", 1));
+}
+
 /// R-FWK-40, R-FWK-48: sealed above, large values are sealed beside the store.
 #[tokio::test]
 async fn sealed_values_are_sealed_beside_the_store() {

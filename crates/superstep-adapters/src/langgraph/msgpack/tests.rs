@@ -52,6 +52,18 @@ fn arrays_of_numpy_are_lists_in_lists() {
     assert!(array("<f8", &[127, 127, 127, 127, 127, 127, 127, 127, 127, 127], "C", &[]).is_err());
 }
 
+/// R-NFR-16: few bytes that would become very many are refused.
+#[test]
+fn what_would_grow_without_end_is_refused() {
+    let nested = [vec![0x81; 40], vec![0xc0; 41]].concat();
+    assert_eq!(read(&nested).unwrap_err(), "a key of a map is a map, or holds one");
+    let sides = [vec![0xdd, 0, 1, 0x86, 0xa0], vec![1; 100_000]].concat();
+    let array = [vec![0x94], text("|u1"), sides, text("C"), vec![0xc4, 1, 7]].concat();
+    let length = u32::try_from(array.len()).unwrap().to_be_bytes();
+    let bytes = [&[0xc9][..], &length, &[6], &array].concat();
+    assert_eq!(read(&bytes).unwrap_err(), "an array of numpy has 100000 dimensions");
+}
+
 #[test]
 fn a_length_is_only_a_claim() {
     assert_eq!(read(&[0xdd, 0xff, 0xff, 0xff, 0xff]).unwrap_err(), "the bytes end too early");

@@ -91,6 +91,48 @@ fn take_over_and_clear(plain: &Plain, number: &str) {
     assert!(!plain.keys().iter().any(|key| key.ends_with(number)), "{number} is free again");
 }
 
+/// S14, R-FWK-39: a store that was set back to an earlier moment is noticed: nothing is saved on top of what is gone, and
+/// what is left stays readable.
+#[test]
+fn nothing_is_saved_on_top_of_records_that_are_gone() {
+    let plain = Plain::default();
+    let graph = diary(KeyValueStore::open(plain.clone()).unwrap(), 1_500);
+    write(&graph, "t", 3);
+    let (values, puts) = (plain.clone(), AtomicUsize::new(0));
+    plain.meddle(move |key| {
+        if key.contains("/log/") && puts.fetch_add(1, Ordering::Relaxed) == 4 {
+            let last = values.keys().into_iter().rfind(|key| key.contains("/log/")).unwrap();
+            values.change(|values| values.remove(&last));
+            return Fate::Lost;
+        }
+        Fate::Done
+    });
+    let refused = graph.run(super::Diary::input().wanted(9)).thread("t").wait().map(|done| done.supersteps);
+    assert!(refused.is_err(), "it went on over a hole: {refused:?}");
+    let fresh = diary(KeyValueStore::open(plain.other()).unwrap(), 1_500);
+    assert!((3..9).contains(&pages(&fresh, "t").unwrap()));
+    plain.change(|values| values.retain(|key, _| !key.contains("/holders/")));
+    assert_eq!(write(&diary(KeyValueStore::open(plain.other()).unwrap(), 1_500), "t", 9), 9);
+}
+
+/// R-FWK-39: a process that knew a thread finds the one that was made anew after it was deleted and what it left has lapsed.
+#[test]
+fn a_thread_made_anew_elsewhere_is_found() {
+    let plain = Plain::default();
+    let (one, other) = (KeyValueStore::open(plain.clone()).unwrap(), KeyValueStore::open(plain.other()).unwrap());
+    let (here, there) = (diary(one.clone(), 1_500), diary(other.clone(), 1_500));
+    write(&here, "t", 8);
+    assert_eq!(pages(&there, "t").unwrap(), 8);
+    super::once_free(|| block_on(one.delete_thread(&"t".into())));
+    // As after two days.
+    plain.change(|values| values.retain(|key, _| !key.contains("/in/")));
+    let third = diary(KeyValueStore::open(plain.other()).unwrap(), 1_500);
+    write(&third, "t", 2);
+    assert_eq!((pages(&here, "t").unwrap(), pages(&there, "t").unwrap()), (2, 2));
+    assert_eq!((write(&here, "t", 4), write(&there, "t", 5)), (4, 5));
+    assert_eq!(pages(&diary(KeyValueStore::open(plain.other()).unwrap(), 1_500), "t").unwrap(), 5);
+}
+
 /// S6, R-FWK-39: a commit whose answer was lost comes out once, whether it was done or not.
 #[test]
 fn a_lost_answer_does_not_lose_or_double_a_superstep() {
