@@ -39,16 +39,26 @@ impl Cluster {
         Self::start_from(None, folder, owner)
     }
 
-    /// As [`Cluster::start`], with programs that are in this folder: another version, or one with extensions.
+    /// As [`Cluster::start`], with another installation: its folder, and where in it the programs are. Run as root, the
+    /// server is another user's, who may not see that folder, and gets a copy.
     ///
     /// # Errors
     /// As [`Cluster::start`].
-    pub fn start_from(programs: Option<PathBuf>, folder: PathBuf, owner: u32) -> Result<Self, String> {
+    pub fn start_from(installation: Option<(&Path, &str)>, folder: PathBuf, owner: u32) -> Result<Self, String> {
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         if program::is_root() {
             run(Command::new("chown").arg("postgres").arg(&folder))?;
         }
+        let programs = match installation {
+            Some((home, programs)) if program::is_root() => {
+                let copy = folder.join("installation");
+                run(Command::new("cp").arg("-r").arg(home).arg(&copy))?;
+                run(Command::new("chmod").args(["-R", "a+rX"]).arg(&copy))?;
+                Some(copy.join(programs))
+            }
+            installation => installation.map(|(home, programs)| home.join(programs)),
+        };
         let cluster = Self { folder, port: free_port()?, programs };
         let plain = ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-N"];
         run(cluster.program("initdb")?.arg("-D").arg(cluster.data()).args(plain))?;

