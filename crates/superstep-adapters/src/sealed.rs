@@ -1,7 +1,7 @@
 //! Encryption at rest: a store around another one, which sees values only in sealed form.
 //!
 //! Decides what is sealed and when; how bytes are sealed is in `key`, what a value is bound to in `pass`, which parts
-//! are values in [`crate::walk`]. Keeps nothing itself, and never writes a value in the clear.
+//! are values in `walk`. Keeps nothing itself, and never writes a value in the clear.
 
 use std::sync::Arc;
 

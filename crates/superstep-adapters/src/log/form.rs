@@ -2,7 +2,7 @@
 //!
 //! A piece of a value is squeezed on the end of the pieces it builds on. Whoever reads a value reads them first, so it has
 //! what the writer had; a writer that has just opened a line does not, and squeezes what it knows. How that works is in
-//! [`crate::squeeze`].
+//! `squeeze`.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! One value at a time: sealed on its way down, opened on its way up, and bound to the place where it belongs.
 //!
-//! Does not know which values a checkpoint has; that is [`crate::walk`].
+//! Does not know which values a checkpoint has; that is `walk`.
 
 use serde_json::{Map, Value};
 use superstep_core::change::Change;
