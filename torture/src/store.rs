@@ -88,7 +88,8 @@ impl Place {
     /// What the store says.
     pub(crate) async fn open(&self) -> Result<SharedCheckpointer> {
         let options = match self {
-            Self::Sqlite(_) => Sqlite::options(),
+            // As long as it looks: a small disk has to become full.
+            Self::Sqlite(_) => Sqlite::options().compression(false),
             Self::SqliteNormal(_) => Sqlite::options().synchronous(Synchronous::Normal),
             Self::SqliteHasty(_) => Sqlite::options().lapse_after(MOMENT).busy_timeout(MOMENT * 5),
             Self::Postgres(url) => return Ok(Postgres::options().lapse_after(LAPSE).connect(url).await?.into()),
