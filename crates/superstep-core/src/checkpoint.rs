@@ -22,7 +22,7 @@ mod thread_file;
 
 pub use pieces::{Ahead, Mark, Origin};
 pub use thread_copy::{CopiedCheckpoint, ThreadCopy};
-pub use thread_file::{FILE_VERSION, LONGEST_LINE, ThreadReader, ThreadWriter};
+pub use thread_file::{FILE_VERSION, LONGEST_LINE, ThreadReader, ThreadWriter, json_depth};
 
 /// The version of the persisted form. A number is never reused.
 pub const FORMAT_VERSION: u32 = 1;

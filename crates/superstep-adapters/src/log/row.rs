@@ -1,7 +1,7 @@
 //! What is in a row of each kind, and its checksum.
 
 use superstep_core::change::Change;
-use superstep_core::checkpoint::{Ahead, Entry, Mark, Namespace, Origin, Pending};
+use superstep_core::checkpoint::{Ahead, Entry, Mark, Namespace, Origin, Pending, json_depth};
 use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
@@ -245,20 +245,7 @@ fn check_depth(json: &[u8]) -> Result<()> {
     if json.len() <= 2 * DEEPEST {
         return Ok(());
     }
-    let (mut depth, mut deepest, mut in_text, mut is_escaped) = (0_usize, 0, false, false);
-    for byte in json {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_text => is_escaped = true,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' if !in_text => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' if !in_text => depth -= 1,
-            _ => {}
-        }
-    }
+    let deepest = json_depth(json);
     if deepest <= DEEPEST {
         return Ok(());
     }

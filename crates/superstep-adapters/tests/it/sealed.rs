@@ -134,7 +134,7 @@ async fn run_through(open: impl Fn() -> SharedCheckpointer, durability: Durabili
 }
 
 /// All that a store holds of a thread, as text.
-async fn everything(store: &impl Checkpointer, thread: &str) -> String {
+pub(crate) async fn everything(store: &impl Checkpointer, thread: &str) -> String {
     let mut text = String::new();
     for namespace in store.namespaces(&thread.into()).await.unwrap() {
         for loaded in store.history(&thread.into(), &namespace, &HistoryQuery::default()).await.unwrap() {

@@ -7,12 +7,14 @@ use std::time::Duration;
 use serde_json::json;
 use superstep::core::checkpoint::Namespace;
 use superstep::core::error::Result;
-use superstep::core::port::{At, Checkpointer, HistoryQuery, KeyValue, Loaded, Put, Retention, SharedCheckpointer};
+use superstep::core::port::{At, Checkpointer, HistoryQuery, KeyValue, Put, Retention, SharedCheckpointer};
 use superstep::core::schema::{Schema, field};
 use superstep::prelude::*;
 use superstep::{Code, Compiled, Record};
 use superstep_adapters::sealed::{Key, Sealed};
 use superstep_adapters::spilled::{Collected, Spilled};
+
+use crate::sealed::everything;
 
 mod conformance {
     superstep_core::checkpointer_conformance!(crate::spilled::empty);
@@ -93,18 +95,6 @@ fn study(store: impl Into<SharedCheckpointer>, rounds: u64) -> Compiled<Study> {
 
 fn long(what: &str, number: u64) -> String {
     format!("{what} {number} ").repeat(100)
-}
-
-async fn everything(store: &impl Checkpointer, thread: &str) -> String {
-    let mut text = String::new();
-    for namespace in store.namespaces(&thread.into()).await.unwrap() {
-        for loaded in store.history(&thread.into(), &namespace, &HistoryQuery::default()).await.unwrap() {
-            let Loaded { checkpoint, fields, pending } = loaded;
-            text += &json!({ "checkpoint": *checkpoint, "fields": fields, "pending": pending }).to_string();
-            text.push('\n');
-        }
-    }
-    text
 }
 
 /// R-FWK-40: what is large is beside the store, once, and comes back; whole values that the store asks for as well.

@@ -96,7 +96,7 @@ impl ThreadWriter {
             let message = format!("checkpoint {id} has {} bytes; a line has at most {LONGEST_LINE}", line.len());
             return Err(Error::new(Code::TooLarge, message).help("the thread is as it was, the file is not whole"));
         }
-        if depth(&line) > DEEPEST {
+        if json_depth(&line) > DEEPEST {
             let message = format!("checkpoint {id} has values more than {DEEPEST} levels deep with their line");
             return Err(Error::new(Code::TooLarge, message).help("the thread is as it was, the file is not whole"));
         }
@@ -243,8 +243,9 @@ fn text(sum: &Xxh3) -> String {
     format!("{:032x}", sum.digest128())
 }
 
-/// How deep the values of a line of JSON are, read off its brackets.
-fn depth(line: &[u8]) -> usize {
+/// How deep the values in a text of JSON are, read off its brackets.
+#[must_use]
+pub fn json_depth(line: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_text, mut is_escaped) = (0_usize, 0, false, false);
     for byte in line {
         match byte {
