@@ -148,7 +148,7 @@ impl Options {
 ///
 /// visits.run(Visits::input().count(0_u64)).thread("door").wait()?;
 /// assert_eq!(visits.run(Visits::input().count(0_u64)).thread("door").wait()?.state.count, 2);
-/// # drop(visits);
+/// # drop((graph, visits));
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), superstep::Error>(())
 /// ```

@@ -129,6 +129,7 @@ impl Options {
 ///
 /// visits.run(Visits::input().count(0_u64)).thread("door").wait()?;
 /// assert_eq!(visits.run(Visits::input().count(0_u64)).thread("door").wait()?.state.count, 2);
+/// # drop((graph, visits));
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), superstep::Error>(())
 /// ```
