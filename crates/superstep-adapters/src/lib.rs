@@ -30,3 +30,5 @@ pub mod sqlite;
 mod squeeze;
 #[cfg(any(feature = "sealed", feature = "spilled"))]
 mod walk;
+#[cfg(any(feature = "firestore", feature = "mcp", feature = "models"))]
+mod web;

@@ -7,6 +7,7 @@ use std::any::Any;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,7 @@ struct Inner {
     help: Option<String>,
     place: Place,
     retryable: bool,
+    retry_after: Option<Duration>,
     problems: Vec<Problem>,
     source: Option<Arc<dyn StdError + Send + Sync>>,
     partial: Option<Partial>,
@@ -112,6 +114,7 @@ impl Error {
             help: None,
             place: Place::default(),
             retryable: code.is_retryable(),
+            retry_after: None,
             problems: Vec::new(),
             source: None,
             partial: None,
@@ -174,6 +177,13 @@ impl Error {
         self
     }
 
+    /// Says when trying again may help.
+    #[must_use]
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        (self.0.retryable, self.0.retry_after) = (true, Some(wait));
+        self
+    }
+
     /// Keeps what there is of the run.
     #[must_use]
     pub fn with_partial(mut self, partial: Partial) -> Self {
@@ -215,6 +225,12 @@ impl Error {
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         self.0.retryable
+    }
+
+    /// How long to wait before trying again, where somebody said so.
+    #[must_use]
+    pub fn wait(&self) -> Option<Duration> {
+        self.0.retry_after
     }
 
     /// What there is of the run.

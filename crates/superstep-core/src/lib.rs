@@ -21,6 +21,7 @@ pub mod json_reducer;
 pub mod machine;
 pub mod message;
 pub mod migration;
+pub mod model;
 #[doc(hidden)]
 pub mod planted;
 pub mod port;
@@ -33,5 +34,6 @@ pub mod suggest;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod time;
+pub mod tool;
 pub mod types;
 pub mod update;

@@ -8,10 +8,12 @@ mod clock;
 mod embedder;
 mod forward;
 mod key_value;
+mod model;
 mod put_thread;
 pub mod refusal;
 mod retention;
 mod store;
+mod tool;
 mod walk_thread;
 
 pub use checkpointer::{
@@ -21,9 +23,11 @@ pub use checkpointer::{
 pub use clock::Clock;
 pub use embedder::{Embedder, Prepared, SharedEmbedder, prepare};
 pub use key_value::{KeyValue, LONGEST_KEY, Put, is_key};
+pub use model::{Listener, Model, Pieces, SharedModel};
 pub use put_thread::put_thread;
 pub use retention::{Candidate, Keep, Retention};
 pub use store::{SharedStore, Store};
+pub use tool::{Invocation, Progress, SharedTool, Tool, Watcher};
 pub use walk_thread::walk_thread;
 
 /// A future that is boxed once, at a door.

@@ -56,7 +56,7 @@ pub use output::{Command, IntoOutput, NodeError, ToParent};
 pub use program::Persistence;
 pub use retry::Retry;
 pub use store::{MemoryStore, SharedStore, Store};
-pub use stream::{EventKind, RunEvent, RunStream};
+pub use stream::{EventKind, ModelCall, ModelEvent, RunEvent, RunStream, ToolEvent, ToolRun};
 pub use threads::{Checked, Depth, Finding, Pruned, Snapshot, TaskState, Threads, UpdateState};
 
 #[cfg(feature = "firestore")]

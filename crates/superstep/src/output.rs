@@ -117,7 +117,7 @@ impl<E: StdError + std::marker::Send + Sync + 'static> From<E> for NodeError {
     fn from(error: E) -> Self {
         let boxed: Box<dyn StdError + std::marker::Send + Sync> = Box::new(error);
         match boxed.downcast::<Error>() {
-            Ok(error) => Self { error: *error, retry_after: None, retryable: None, stopped: None },
+            Ok(error) => Self { retry_after: error.wait(), error: *error, retryable: None, stopped: None },
             Err(other) => {
                 let source: Arc<dyn StdError + std::marker::Send + Sync> = Arc::from(other);
                 let error = Error::new(Code::NodeFailed, source.to_string()).caused_by(source);

@@ -16,6 +16,10 @@ use superstep_core::machine::Event;
 use superstep_core::port::{BoxFuture, StateRef};
 use tokio::sync::mpsc;
 
+mod said;
+
+pub use said::{ModelCall, ModelEvent, ToolEvent, ToolRun};
+
 use crate::conclude::output_of;
 use crate::context::{Cx, Shared};
 use crate::output::NodeError;
@@ -44,6 +48,20 @@ pub enum EventKind {
         node: Arc<str>,
         /// What it said.
         value: Value,
+    },
+    /// Something about a call of a model.
+    Model {
+        /// The call.
+        call: Arc<ModelCall>,
+        /// What.
+        what: ModelEvent,
+    },
+    /// Something about a call of a tool.
+    Tool {
+        /// The call.
+        call: Arc<ToolRun>,
+        /// What.
+        what: ToolEvent,
     },
     /// A failed node is tried again.
     Retry {
@@ -81,6 +99,10 @@ impl Sink {
     pub(crate) async fn retry(&self, cx: &Cx, attempt: u32, wait: Duration, error: &NodeError) {
         let error = error.error().clone();
         self.send(cx.namespace(), EventKind::Retry { node: cx.node().into(), attempt, wait, error }).await;
+    }
+
+    pub(crate) async fn tool(&self, cx: &Cx, call: &Arc<ToolRun>, what: ToolEvent) {
+        self.send(cx.namespace(), EventKind::Tool { call: call.clone(), what }).await;
     }
 
     async fn send(&self, namespace: &Namespace, kind: EventKind) {

@@ -45,12 +45,13 @@ impl Web {
     /// When there is no TLS to be had.
     pub(super) fn new() -> Result<Self> {
         // A redirect would take the token along to another address.
-        let builder = || Client::builder().connect_timeout(CONNECT).redirect(redirect::Policy::none());
+        let builder =
+            || crate::web::builder().map(|builder| builder.connect_timeout(CONNECT).redirect(redirect::Policy::none()));
         let failed = |error: reqwest::Error| {
             Error::new(Code::StoreUnavailable, format!("no client for HTTP: {}", reason(&error))).retryable(false)
         };
-        let world = builder().build().map_err(failed)?;
-        Ok(Self { world, near: builder().no_proxy().build().map_err(failed)? })
+        let world = builder()?.build().map_err(failed)?;
+        Ok(Self { world, near: builder()?.no_proxy().build().map_err(failed)? })
     }
 
     /// Sends a body.

@@ -50,6 +50,11 @@ impl Messages {
         Iter(self.list.iter())
     }
 
+    /// The messages, in order, to be shared and not copied.
+    pub fn shared(&self) -> impl ExactSizeIterator<Item = &Arc<Message>> {
+        self.list.iter()
+    }
+
     /// The message at that place.
     pub fn get(&self, place: usize) -> Option<&Message> {
         self.list.get(place).map(|message| &**message)
