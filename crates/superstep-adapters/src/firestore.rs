@@ -106,7 +106,7 @@ impl Options {
     }
 
     /// How long the service is waited for when it does not answer or asks us to wait, before a call fails. 30 seconds
-    /// unless told. One request may take a third of it.
+    /// unless told. A third of it may pass without anything of an answer.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self

@@ -3,8 +3,9 @@
 //! Each thread is a log of records (`record`), numbered without a gap. A commit puts one new key with the next number,
 //! and that is the whole transaction: of many who try one succeeds, and whoever was overtaken finds out (`thread`).
 //! What the records come to is kept in memory as tables (`tables`), where the log of changes decides what a commit is
-//! made of, as it does for databases. Who moves a thread is in `lease`, what is done on the side in `keeper`. Where
-//! things are is in `keys`, what stands around every value in `frame`. The doors are in folders of their own.
+//! made of, as it does for databases. Who moves a thread is in `lease`, what is done on the side in `keeper`, what
+//! becomes of a thread that is damaged in `damage`. Where things are is in `keys`, what stands around every value in
+//! `frame`. The doors are in folders of their own.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -20,6 +21,7 @@ use superstep_core::port::{
 
 mod codec;
 mod commit;
+mod damage;
 mod files;
 mod frame;
 mod keeper;
@@ -237,6 +239,8 @@ impl<K: KeyValue> Checkpointer for KeyValueStore<K> {
     async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
         let (room, place) = (&*self.0.room, (thread.clone(), namespace.clone()));
         let Some(mut log) = room.look(thread).await? else { return Ok(None) };
+        let id = if let At::Id(id) = at { Some(id) } else { None };
+        read::check_readable(&log, &place, id)?;
         let loaded = with_bodies(room, &mut log, |tables, bodies| read::load(tables, &place, at, bodies)).await;
         loaded.map_err(|error| error.on_thread(Some(thread)))
     }
@@ -244,6 +248,7 @@ impl<K: KeyValue> Checkpointer for KeyValueStore<K> {
     async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
         let (room, place) = (&*self.0.room, (thread.clone(), namespace.clone()));
         let Some(mut log) = room.look(thread).await? else { return Ok(Vec::new()) };
+        read::check_readable(&log, &place, query.before)?;
         let listed = with_bodies(room, &mut log, |tables, bodies| read::history(tables, &place, query, bodies)).await;
         listed.map_err(|error| error.on_thread(Some(thread)))
     }
@@ -254,7 +259,10 @@ impl<K: KeyValue> Checkpointer for KeyValueStore<K> {
 
     async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
         match self.0.room.look(thread).await? {
-            Some(log) => lease::status(&self.0.room, &log).await,
+            Some(log) => {
+                log.check_whole()?;
+                lease::status(&self.0.room, &log).await
+            }
             None => Ok(None),
         }
     }

@@ -303,6 +303,11 @@ impl Document {
         self.fields.writer.as_ref().map_or("", |writer| &writer.string_value)
     }
 
+    /// About how many bytes of its value came with it.
+    pub(super) fn length(&self) -> usize {
+        self.fields.value.as_ref().map_or(0, |value| value.bytes_value.len())
+    }
+
     /// The bytes in it; `None` when they are elsewhere or are no bytes.
     pub(super) fn value(&self) -> Option<Vec<u8>> {
         BASE64.decode(&self.fields.value.as_ref()?.bytes_value).ok()

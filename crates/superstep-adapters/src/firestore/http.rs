@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use reqwest::{Client, RequestBuilder, redirect};
 use superstep_core::error::{Code, Error, Result};
+use tokio::time::timeout;
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
+/// What is told of a server from which nothing comes.
+const SILENT: &str = "no answer in time";
 
 /// The clients: one for the world, which goes through a proxy where the environment names one, and one for what is near.
 pub(super) struct Web {
@@ -64,12 +67,12 @@ impl Web {
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        send(request.timeout(limit)).await
+        send(request, limit).await
     }
 
     /// Asks the machine about itself.
     pub(super) async fn get_metadata(&self, url: &str, limit: Duration) -> Sent {
-        send(self.near.get(url).header("metadata-flavor", "Google").timeout(limit)).await
+        send(self.near.get(url).header("metadata-flavor", "Google"), limit).await
     }
 
     /// What is not encrypted is near, or it is refused before anything is sent; see [`is_safe`].
@@ -78,25 +81,32 @@ impl Web {
     }
 }
 
-async fn send(request: RequestBuilder) -> Sent {
-    let response = match request.send().await {
-        Ok(response) => response,
-        Err(error) => return Sent::Lost(reason(&error)),
+/// Sends a request. An answer may begin within the limit, and may take as long as it likes while no pause in it is longer:
+/// how long one is nobody knows before.
+async fn send(request: RequestBuilder, limit: Duration) -> Sent {
+    let mut response = match timeout(limit, request.send()).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => return Sent::Lost(reason(&error)),
+        Err(_) => return Sent::Lost(SILENT.to_owned()),
     };
     let status = response.status().as_u16();
     let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    match response.bytes().await {
-        Ok(body) => {
-            Sent::Answer(Answer { status, retry_after: retry_after.map(Duration::from_secs), body: body.to_vec() })
+    let mut body = Vec::new();
+    loop {
+        match timeout(limit, response.chunk()).await {
+            Ok(Ok(Some(piece))) => body.extend_from_slice(&piece),
+            Ok(Ok(None)) => break,
+            Ok(Err(error)) => return Sent::Lost(reason(&error)),
+            Err(_) => return Sent::Lost(SILENT.to_owned()),
         }
-        Err(error) => Sent::Lost(reason(&error)),
     }
+    Sent::Answer(Answer { status, retry_after: retry_after.map(Duration::from_secs), body })
 }
 
 /// What went wrong, down to the cause; without the address, which whoever tells it knows.
 fn reason(error: &reqwest::Error) -> String {
     if error.is_timeout() {
-        return "no answer in time".to_owned();
+        return SILENT.to_owned();
     }
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {

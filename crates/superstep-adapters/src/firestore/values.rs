@@ -16,8 +16,12 @@ use super::parts::{self, PIECE};
 use super::service::{Service, unsure};
 use super::trouble::{self, Pauses, contended};
 
-/// The most documents asked for at once with their values.
+/// How many documents are asked for at once with their values: first, when it is not known how long they are, and then
+/// as many as come to so many bytes if they are like the longest of those before.
+const FIRST_VALUES: usize = 20;
 const MOST_VALUES: usize = 100;
+const FEWEST_VALUES: usize = 4;
+const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
 /// The most documents asked for, found or written at once without.
 pub(super) const MOST: usize = 400;
 
@@ -35,10 +39,14 @@ enum Placed {
 
 impl Values {
     pub(super) async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
-        let mut values = Vec::with_capacity(keys.len());
-        for keys in keys.chunks(MOST_VALUES) {
-            let (found, now) = self.look(keys, &[]).await?;
-            for key in keys {
+        let (mut values, mut size) = (Vec::with_capacity(keys.len()), FIRST_VALUES);
+        while values.len() < keys.len() {
+            let left = &keys[values.len()..];
+            let some = &left[..size.min(left.len())];
+            let (found, now) = self.look(some, &[]).await?;
+            let longest = found.values().map(Document::length).max().unwrap_or(0);
+            size = (BYTES_AT_ONCE / longest.max(1)).clamp(FEWEST_VALUES, MOST_VALUES);
+            for key in some {
                 values.push(match found.get(key) {
                     Some(document) => self.value(key, document.clone(), now).await?,
                     None => None,

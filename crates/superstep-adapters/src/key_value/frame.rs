@@ -58,7 +58,12 @@ fn sum(version: u8, rest: &[u8]) -> u64 {
 /// The error of a value that is not what was put.
 pub(super) fn damaged(place: &str, how: &str) -> Error {
     Error::new(Code::CheckpointCorrupt, format!("`{place}` is damaged in the store: {how}"))
-        .help("other threads are not touched by this; restore this key from a copy")
+        .help("what does not need it is not touched by this; restore this key from a copy")
+}
+
+/// Whether something is not what was put, or a part of it is missing.
+pub(super) fn is_damage(error: &Error) -> bool {
+    error.code() == Code::CheckpointCorrupt
 }
 
 #[cfg(test)]

@@ -123,10 +123,6 @@ async fn release<K: KeyValue>(room: &Room<K>, thread: &ThreadId, fence: u64) -> 
     if log.is_doubtful && log.tables.status.is_some() {
         log.put_listing(room, true).await?;
     }
-    let mut owed = room.owed();
-    if owed.get(thread) == Some(&fence) {
-        owed.remove(thread);
-    }
     Ok(())
 }
 

@@ -1,8 +1,9 @@
 //! Where things are: the one place that knows how a key is made.
 //!
 //! `‹prefix›/in/‹thread›/` has all of a thread: `log/` its records, `base/` at which of them reading begins, `part/` its
-//! long values. `‹prefix›/threads/` lists the threads that exist, `‹prefix›/holders/` the processes that are alive. A
-//! thread has a folder of its own, so whatever its name is it cannot be taken for anything else.
+//! long values, `life/` that it has not outlived its time. `‹prefix›/threads/` lists the threads that exist,
+//! `‹prefix›/holders/` the processes that are alive. A thread has a folder of its own, so whatever its name is it cannot
+//! be taken for anything else.
 
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::ThreadId;
@@ -74,6 +75,10 @@ impl Keys {
         self.at(&format!("in/{thread}/base/{number:016x}"))
     }
 
+    pub(super) fn life(&self, thread: &ThreadId, number: u64) -> String {
+        self.at(&format!("in/{thread}/life/{number:016x}"))
+    }
+
     pub(super) fn part(&self, thread: &ThreadId, name: &str) -> String {
         self.at(&part_place(thread, name))
     }
@@ -83,6 +88,7 @@ impl Keys {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     Base,
+    Life,
     Record,
     Part,
 }
@@ -91,6 +97,7 @@ impl Kind {
     fn name(self) -> &'static str {
         match self {
             Self::Base => "base",
+            Self::Life => "life",
             Self::Record => "log",
             Self::Part => "part",
         }

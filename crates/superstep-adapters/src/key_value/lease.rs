@@ -82,7 +82,6 @@ impl<K: KeyValue> Drop for Loan<'_, K> {
 
 /// Gives a thread back, without waiting.
 pub(super) fn give_back<K: KeyValue>(room: &Room<K>, thread: &ThreadId, fence: u64) {
-    room.owed().insert(thread.clone(), fence);
     room.note(Note::Release(thread.clone(), fence));
 }
 

@@ -22,6 +22,7 @@ pub(super) async fn prune<K: KeyValue>(
     retention: &Retention,
 ) -> Result<PruneReport> {
     let Some(mut log) = room.look(thread).await? else { return Ok(PruneReport::default()) };
+    log.check_whole()?;
     for _ in 0..TRIES {
         let read = |tables: &Tables, bodies: &mut Bodies| decide_all(tables, retention, bodies);
         let (report, removed) = with_bodies(room, &mut log, read).await?;

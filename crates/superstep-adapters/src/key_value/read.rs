@@ -52,7 +52,7 @@ pub(super) async fn with_bodies<K: KeyValue, T>(
     log: &mut Log,
     mut read: impl FnMut(&Tables, &mut Bodies) -> Result<Option<T>>,
 ) -> Result<T> {
-    let (mut bodies, mut tries) = (Bodies::default(), 0);
+    let (mut bodies, mut tries, was_whole) = (Bodies::default(), 0, log.damage.is_none());
     loop {
         if let Some(done) = read(&log.tables, &mut bodies)? {
             return Ok(done);
@@ -66,7 +66,10 @@ pub(super) async fn with_bodies<K: KeyValue, T>(
             }
             // Somebody may have pruned it away since the thread was read; then the tables say so now.
             let (before, place) = (log.next(), part_place(&log.thread, &name));
-            log.catch_up(room).await?;
+            log.read_up(room).await?;
+            if was_whole {
+                log.check_whole()?;
+            }
             tries += 1;
             if log.next() == before || tries > TRIES {
                 return Err(damaged_value(&place, "this value is missing"));
@@ -168,6 +171,16 @@ fn give_parts(line: &LineTable, number: u64, gather: &mut Gather, bodies: &mut B
         }
     }
     Ok(is_whole)
+}
+
+/// Refuses what would have to be read behind the damage of a thread: all but the checkpoint with this id and what is
+/// before it. What became known of its tasks there is lost.
+pub(super) fn check_readable(log: &Log, place: &Place, id: Option<CheckpointId>) -> Result<()> {
+    let line = log.tables.line(&place.1).map(|(_, line)| line);
+    match (line, id) {
+        (Some(line), Some(id)) if line.numbers.contains_key(&id) => Ok(()),
+        _ => log.check_whole(),
+    }
 }
 
 /// A checkpoint, where there is one.

@@ -3,7 +3,6 @@
 //! What fails and may be tried again is tried again, here and nowhere else: every call is such that doing it twice does
 //! the same as once.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Options;
+use super::frame::is_damage;
 use super::keeper::Note;
 use super::keys::{Keys, Kind, number_in};
 use super::shelf::Shelf;
@@ -37,8 +37,6 @@ pub(super) struct Room<K> {
     count: AtomicU64,
     pub(super) held: Held,
     pub(super) shelf: Shelf,
-    /// Threads that were given back and whose log does not say so yet, with their fences.
-    owed: Mutex<BTreeMap<ThreadId, u64>>,
     /// The greatest fence that was given here.
     fence: AtomicU64,
     /// When this process last said that it is alive.
@@ -59,7 +57,6 @@ impl<K: KeyValue> Room<K> {
             count: AtomicU64::new(0),
             held: Held::new(options.form),
             shelf: Shelf::new(options.threads),
-            owed: Mutex::default(),
             fence: AtomicU64::new(0),
             seen: Mutex::default(),
             notes,
@@ -77,10 +74,6 @@ impl<K: KeyValue> Room<K> {
         self.fence.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub(super) fn owed(&self) -> MutexGuard<'_, BTreeMap<ThreadId, u64>> {
-        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// How long a thread stays that is written to now, in milliseconds; 0 for ever.
     pub(super) fn lasts(&self) -> u64 {
         self.time_to_live.map_or(0, |life| u64::try_from(life.as_millis()).unwrap_or(u64::MAX).max(1))
@@ -96,6 +89,30 @@ impl<K: KeyValue> Room<K> {
             return Ok(values);
         }
         Err(Error::internal(format!("a store gave {} values for {} keys", values.len(), keys.len())))
+    }
+
+    /// The values under several keys; one that is damaged does not keep the others from being read.
+    pub(super) async fn get_each(&self, keys: &[String]) -> Result<Vec<Result<Option<Vec<u8>>>>> {
+        match self.get_many(keys).await {
+            Err(error) if is_damage(&error) => {}
+            values => return Ok(values?.into_iter().map(Ok).collect()),
+        }
+        let mut values = Vec::with_capacity(keys.len());
+        for key in keys {
+            match self.get(key).await {
+                Err(error) if !is_damage(&error) => return Err(error),
+                value => values.push(value),
+            }
+        }
+        Ok(values)
+    }
+
+    /// Whether there is such a key; one whose value is damaged is there.
+    pub(super) async fn has(&self, key: &str) -> Result<bool> {
+        match self.get(key).await {
+            Err(error) if is_damage(&error) => Ok(true),
+            value => Ok(value?.is_some()),
+        }
     }
 
     /// Puts a value under a new key, once; false when there is one.
@@ -159,7 +176,11 @@ impl<K: KeyValue> Room<K> {
 
     /// Whether another process says that it is alive.
     pub(super) async fn is_alive(&self, holder: u64) -> Result<bool> {
-        Ok(self.get(&self.keys.holder(holder)).await?.is_some())
+        match self.get(&self.keys.holder(holder)).await {
+            // One that is alive puts it anew; of one that is not it would stay for ever.
+            Err(error) if is_damage(&error) => Ok(false),
+            value => Ok(value?.is_some()),
+        }
     }
 
     /// Something to be done on the side.
@@ -168,14 +189,18 @@ impl<K: KeyValue> Room<K> {
         drop(self.notes.send(note));
     }
 
-    /// A thread as it is now, where there is one.
+    /// A thread as it is now, where there is one; as far as it can be read, and an error when that is nothing.
     pub(super) async fn look(&self, thread: &ThreadId) -> Result<Option<OwnedMutexGuard<Log>>> {
         if !thread.is_valid() {
             return Ok(None);
         }
         let mut log = self.thread(thread).lock_owned().await;
-        log.catch_up(self).await.map_err(|error| error.on_thread(Some(thread)))?;
-        Ok(if log.tables.status.is_none() || log.is_gone(self).await? { None } else { Some(log) })
+        log.read_up(self).await.map_err(|error| error.on_thread(Some(thread)))?;
+        if log.tables.status.is_none() {
+            return log.check_whole().map(|()| None);
+        }
+        // How long it was to last may be said behind the damage.
+        Ok(if log.damage.is_none() && log.is_gone(self).await? { None } else { Some(log) })
     }
 
     /// A thread, to be looked at by one at a time.

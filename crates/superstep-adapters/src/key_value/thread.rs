@@ -3,13 +3,14 @@
 //! A record is added by putting a new key with the next number. Whoever finds the number taken reads on, and thinks anew
 //! about what it wanted. Old records go once a later one has everything (`Record::Whole`); a key in `base/` is put
 //! before they go and says where reading begins. A number that became free that way is never written to for good:
-//! whoever put one looks for a later base afterwards, and if there is one its record counts for nothing.
+//! whoever put one looks for a later base afterwards, and if there is one its record counts for nothing. What becomes
+//! of a log that cannot be read to its end is in `damage`.
 
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::ThreadId;
 use superstep_core::port::KeyValue;
 
-use super::frame::{close, damaged, open};
+use super::frame::{close, damaged, is_damage, open};
 use super::keys::{Kind, number_in, record_place};
 use super::record::{Record, Stamp};
 use super::room::{PAGE, Room};
@@ -32,7 +33,9 @@ pub(super) struct Log {
     next: u64,
     /// The checksum of the last record.
     last: u64,
-    is_read: bool,
+    pub(super) is_read: bool,
+    /// Why the next record cannot be read, or none: what is in memory is all that was there before it.
+    pub(super) damage: Option<Error>,
     /// The fence under which the list of threads was looked at.
     pub(super) listed: u64,
     /// It is in the list as one that may not exist.
@@ -41,8 +44,8 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn new(thread: ThreadId) -> Self {
-        let tables = Tables::default();
-        Self { thread, tables, base: 0, next: 0, last: 0, is_read: false, listed: 0, is_doubtful: false }
+        let (tables, damage) = (Tables::default(), None);
+        Self { thread, tables, base: 0, next: 0, last: 0, is_read: false, damage, listed: 0, is_doubtful: false }
     }
 
     /// The number of the next record.
@@ -55,7 +58,8 @@ impl Log {
         self.next - self.base
     }
 
-    fn begin(&mut self, number: u64) {
+    /// Reads from this record on, as if nothing were known.
+    pub(super) fn begin(&mut self, number: u64) {
         (self.base, self.next, self.last, self.is_read) = (number, number, 0, true);
         self.tables = Tables::default();
     }
@@ -65,18 +69,26 @@ impl Log {
         if self.is_read { Ok(()) } else { self.catch_up(room).await }
     }
 
-    /// Reads what has come since.
-    pub(super) async fn catch_up<K: KeyValue>(&mut self, room: &Room<K>) -> Result<()> {
+    /// Reads what has come since; an error when some of it is damaged, behind everything that is not.
+    pub(super) async fn read_all<K: KeyValue>(&mut self, room: &Room<K>) -> Result<()> {
         self.is_read = self.is_read && self.is_last_there(room).await?;
         for _ in 0..TRIES {
-            let mut size = 1;
-            if !self.is_read {
-                size = PAGES.0;
+            let is_fresh = !self.is_read;
+            if is_fresh {
+                self.begin(0);
+                self.is_read = false;
                 let Some(start) = self.find_start(room).await? else { continue };
                 self.begin(start);
             }
-            if !self.read_on(room, size).await? {
-                continue;
+            match self.read_on(room, is_fresh).await {
+                Ok(true) => {}
+                Ok(false) => continue,
+                // It may begin behind that by now.
+                Err(error) if is_damage(&error) && !is_fresh => {
+                    self.is_read = false;
+                    continue;
+                }
+                Err(error) => return Err(error),
             }
             // Only after the last record that is there: a later base means that some in between are gone.
             match room.bases(&self.thread, Some(self.base)).await?.last() {
@@ -93,15 +105,19 @@ impl Log {
     }
 
     /// Whether the last record that was read is still the one that is there. It is not when the thread was deleted and made
-    /// anew meanwhile, or when the store was set back to an earlier moment.
+    /// anew meanwhile, when the store was set back to an earlier moment, or when the record was damaged.
     async fn is_last_there<K: KeyValue>(&self, room: &Room<K>) -> Result<bool> {
         if self.next == self.base {
             return Ok(true);
         }
         let number = self.next - 1;
-        match room.get(&room.keys.record(&self.thread, number)).await? {
-            Some(bytes) => Ok(open(&record_place(&self.thread, number), &bytes)?.1 == self.last),
-            None => Ok(false),
+        match room.get(&room.keys.record(&self.thread, number)).await {
+            Ok(Some(bytes)) => {
+                Ok(open(&record_place(&self.thread, number), &bytes).is_ok_and(|(_, sum)| sum == self.last))
+            }
+            Ok(None) => Ok(false),
+            Err(error) if is_damage(&error) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -109,7 +125,7 @@ impl Log {
     async fn find_start<K: KeyValue>(&self, room: &Room<K>) -> Result<Option<u64>> {
         let base = room.bases(&self.thread, None).await?.last().copied();
         let start = base.unwrap_or(0);
-        if room.get(&room.keys.record(&self.thread, start)).await?.is_some() {
+        if room.has(&room.keys.record(&self.thread, start)).await? {
             return Ok(Some(start));
         }
         let folder = room.keys.folder(&self.thread, Kind::Record);
@@ -136,7 +152,7 @@ impl Log {
             return Ok(Some(found));
         }
         // Whoever begins a thread, or clears one, may have done so between two of these questions.
-        let is_there = room.get(&room.keys.record(&self.thread, wanted)).await?.is_some();
+        let is_there = room.has(&room.keys.record(&self.thread, wanted)).await?;
         let has_moved = !room.bases(&self.thread, Some(wanted)).await?.is_empty();
         if is_there || has_moved { Ok(None) } else { Err(self.missing(wanted)) }
     }
@@ -148,22 +164,23 @@ impl Log {
     }
 
     /// Takes in all records that follow; false when what was to be read has just gone.
-    async fn read_on<K: KeyValue>(&mut self, room: &Room<K>, mut size: u64) -> Result<bool> {
+    async fn read_on<K: KeyValue>(&mut self, room: &Room<K>, is_fresh: bool) -> Result<bool> {
+        let mut size = if is_fresh { PAGES.0 } else { 1 };
         loop {
             let first = self.next;
             // One more than is taken: a record that is missing shows by one behind it.
             let keys: Vec<String> = (first..=first + size).map(|at| room.keys.record(&self.thread, at)).collect();
-            let mut values = room.get_many(&keys).await?;
-            let there = values.iter().take_while(|value| value.is_some()).count().min(size as usize);
-            for value in values.iter_mut().take(there) {
-                self.take_in(&value.take().unwrap_or_default())?;
+            let mut values = room.get_each(&keys).await?;
+            let there = values.iter().take_while(|value| !is_absent(value)).count().min(size as usize);
+            for value in values.drain(..there) {
+                self.take_in(&value?.unwrap_or_default())?;
             }
             if (there as u64) < size {
-                let is_end = values[there + 1..].iter().all(Option::is_none);
+                let is_end = values[1..].iter().all(is_absent) && !(is_fresh && self.has_later(room).await?);
                 if is_end {
                     return Ok(true);
                 }
-                if room.get(&room.keys.record(&self.thread, self.next)).await?.is_none() {
+                if !room.has(&room.keys.record(&self.thread, self.next)).await? {
                     // Nothing is missing when it was cleared away while it was read.
                     return match room.bases(&self.thread, Some(self.next)).await?.last() {
                         Some(_) => {
@@ -178,6 +195,12 @@ impl Log {
         }
     }
 
+    /// Whether there is a record behind the next one.
+    async fn has_later<K: KeyValue>(&self, room: &Room<K>) -> Result<bool> {
+        let (folder, next) = (room.keys.folder(&self.thread, Kind::Record), room.keys.record(&self.thread, self.next));
+        Ok(!room.list(&folder, Some(&next), 1).await?.is_empty())
+    }
+
     /// Takes in the next record.
     fn take_in(&mut self, bytes: &[u8]) -> Result<()> {
         let place = record_place(&self.thread, self.next);
@@ -190,7 +213,7 @@ impl Log {
         Ok(())
     }
 
-    fn apply(&mut self, record: Record, sum: u64) {
+    pub(super) fn apply(&mut self, record: Record, sum: u64) {
         self.tables.apply(record, self.next, sum);
         (self.next, self.last) = (self.next + 1, sum);
     }
@@ -287,17 +310,27 @@ impl Log {
 
     /// Ends the thread: a last record that has nothing, and nothing else. False when somebody else was there.
     pub(super) async fn bury<K: KeyValue>(&mut self, room: &Room<K>) -> Result<bool> {
-        let number = self.next;
+        let (number, life) = (self.next, self.tables.life);
         if !self.append(room, Record::Whole(Box::new(self.tables.anew(number)))).await? {
             return Ok(false);
         }
         if self.next == number + 1 {
-            self.begin_at(room, number).await?;
-            room.delete(&[room.keys.listing(&self.thread)]).await?;
+            self.end_at(room, number).await?;
+            // By its name, because it may have lapsed.
+            room.delete(&[room.keys.life(&self.thread, life)]).await?;
+        }
+        Ok(true)
+    }
+
+    /// Removes everything but the last record, which has nothing.
+    pub(super) async fn end_at<K: KeyValue>(&mut self, room: &Room<K>, number: u64) -> Result<()> {
+        self.begin_at(room, number).await?;
+        // Whoever has made the thread anew clears what is left of this one.
+        if self.unlist(room).await? {
             self.clear(room).await?;
             self.let_lapse(room, number).await?;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The last record keeps a process that stood still from writing where nothing is left. It need not do so for ever.
@@ -310,6 +343,10 @@ impl Log {
         let (bytes, _) = close(room.keys.place(&key), GRAVE);
         room.put(&key, &bytes, Some(super::REMEMBERED * 2)).await
     }
+}
+
+fn is_absent(value: &Result<Option<Vec<u8>>>) -> bool {
+    matches!(value, Ok(None))
 }
 
 /// What stands in a base: that the record is there, or that it may have lapsed.

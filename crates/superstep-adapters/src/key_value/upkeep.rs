@@ -4,10 +4,10 @@ use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::ThreadId;
 use superstep_core::port::{KeyValue, Stats, ThreadStatus, ThreadsQuery, refusal};
 
-use super::frame::close;
+use super::frame::{close, is_damage};
 use super::keys::{part_name, part_place};
 use super::lease::check_free;
-use super::listing;
+use super::listing::{Standing, standings};
 use super::record::Record;
 use super::room::{PAGE, Room};
 use super::tables::{Body, Tables};
@@ -29,8 +29,14 @@ pub(super) async fn delete_thread<K: KeyValue>(room: &Room<K>, thread: &ThreadId
     }
     let cell = room.thread(thread);
     let mut log = cell.lock().await;
-    log.catch_up(room).await?;
+    log.read_up(room).await?;
     for _ in 0..TRIES {
+        if log.damage.is_some() {
+            if log.bury_damaged(room).await? {
+                return Ok(());
+            }
+            continue;
+        }
         if log.next() == 0 {
             return Ok(());
         }
@@ -67,6 +73,7 @@ pub(super) async fn copy_thread<K: KeyValue>(room: &Room<K>, from: &ThreadId, to
             room.put(&room.keys.part(to, &name), &bytes, None).await?;
             *body = Body::Long { name, length: value.len() as u64 };
         }
+        log.prolong(room, number).await?;
         log.put_listing(room, false).await?;
         if log.append(room, Record::Whole(Box::new(copy))).await? {
             if number > 0 {
@@ -83,6 +90,7 @@ async fn read_all<K: KeyValue>(room: &Room<K>, thread: &ThreadId) -> Result<Opti
     let Some(mut log) = room.look(thread).await? else {
         return Err(refusal::nothing_to_copy(thread));
     };
+    log.check_whole()?;
     let names: Vec<String> = log.tables.bodies().filter_map(|body| body.name().map(str::to_owned)).collect();
     let values: Option<Vec<Vec<u8>>> = long_values(room, thread, &names).await?.into_iter().collect();
     let before = log.next();
@@ -104,29 +112,41 @@ pub(super) async fn threads<K: KeyValue>(room: &Room<K>, query: &ThreadsQuery) -
         let keys = room.list(&folder, after.as_deref(), PAGE).await?;
         let Some(last) = keys.last() else { break };
         after = Some(last.clone());
-        for (key, value) in keys.iter().zip(room.get_many(&keys).await?) {
-            let thread = ThreadId::from(&key[folder.len()..]);
-            let is_there = match value {
-                None => false,
-                Some(value) => listing::is_sure(&value) || exists(room, &thread).await?,
+        let listed: Vec<ThreadId> = keys.iter().map(|key| ThreadId::from(&key[folder.len()..])).collect();
+        for (thread, standing) in listed.iter().zip(standings(room, &listed).await?) {
+            let is_there = match standing {
+                Standing::Absent => false,
+                Standing::Sure => true,
+                Standing::Doubt => threads.len() < most && exists(room, thread).await?,
             };
             if is_there && threads.len() < most {
-                threads.push(thread);
+                threads.push(thread.clone());
             }
         }
     }
     Ok(threads)
 }
 
+/// Whether there is such a thread, be it damaged.
 async fn exists<K: KeyValue>(room: &Room<K>, thread: &ThreadId) -> Result<bool> {
-    Ok(room.look(thread).await?.is_some())
+    match room.look(thread).await {
+        Err(error) if is_damage(&error) => Ok(true),
+        found => Ok(found?.is_some()),
+    }
 }
 
-/// What the store holds. Reads every thread.
+/// What the store holds, as far as it can be read. Reads every thread.
 pub(super) async fn stats<K: KeyValue>(room: &Room<K>) -> Result<Stats> {
     let mut stats = Stats::default();
     for thread in threads(room, &ThreadsQuery::default()).await? {
-        let Some(log) = room.look(&thread).await? else { continue };
+        let log = match room.look(&thread).await {
+            Err(error) if is_damage(&error) => {
+                stats.threads += 1;
+                continue;
+            }
+            found => found?,
+        };
+        let Some(log) = log else { continue };
         stats.threads += 1;
         stats.checkpoints += log.tables.checkpoints() as u64;
         stats.bytes += log.tables.lines.iter().map(bytes).sum::<u64>();
@@ -150,22 +170,29 @@ pub(super) async fn sweep<K: KeyValue>(room: &Room<K>) -> Result<usize> {
         threads.dedup();
         let Some(last) = threads.last() else { return Ok(swept) };
         after = Some(room.keys.end_of(last.as_str()));
-        let listings: Vec<String> = threads.iter().map(|thread| room.keys.listing(thread)).collect();
-        for (thread, listing) in threads.iter().zip(room.get_many(&listings).await?) {
-            if listing.is_none() && bury_if_gone(room, thread).await? {
+        for (thread, standing) in threads.iter().zip(standings(room, &threads).await?) {
+            if standing != Standing::Sure && bury_if_gone(room, thread, standing).await? {
                 swept += 1;
             }
         }
     }
 }
 
-async fn bury_if_gone<K: KeyValue>(room: &Room<K>, thread: &ThreadId) -> Result<bool> {
+async fn bury_if_gone<K: KeyValue>(room: &Room<K>, thread: &ThreadId, standing: Standing) -> Result<bool> {
     let cell = room.thread(thread);
     let mut log = cell.lock().await;
-    log.catch_up(room).await?;
+    log.read_up(room).await?;
+    // How long it was to last may be said behind the damage.
+    if log.damage.is_some() {
+        return Ok(false);
+    }
+    let is_gone = log.is_gone(room).await?;
+    if standing == Standing::Absent && log.tables.status.is_some() && !is_gone {
+        // Somebody who removed the thread before it died too early to put this one in the list again.
+        log.put_listing(room, false).await?;
+    }
     // One that was deleted and not cleared away, because whoever did it died, is not counted.
     let is_left = log.tables.status.is_none() && log.length() > 1 && !log.is_moved(room).await?;
-    let is_gone = log.is_gone(room).await?;
     let is_buried = (is_gone || is_left) && log.bury(room).await?;
     Ok(is_buried && is_gone)
 }

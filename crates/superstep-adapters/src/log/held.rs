@@ -155,7 +155,7 @@ impl Held {
     }
 
     /// The fence a thread is held with.
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "key-value", feature = "postgres"))]
     pub(crate) fn fence_of(&self, thread: &ThreadId) -> Option<u64> {
         lock(&self.threads).get(thread).filter(|known| known.is_held).map(|known| known.fence)
     }

@@ -33,14 +33,20 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     Ok(Some(value))
 }
 
-/// Whether a file has a value that has not lapsed.
+/// Whether a file has a value that has not lapsed. One that is damaged is there: nothing may take its place unseen.
 pub(super) fn is_there(path: &Path) -> Result<bool> {
-    Ok(open(path)?.is_some_and(|(_, is_live)| is_live))
+    match open(path) {
+        Err(error) if error.code() == Code::CheckpointCorrupt => Ok(true),
+        opened => Ok(opened?.is_some_and(|(_, is_live)| is_live)),
+    }
 }
 
 /// Whether there is a file whose value has lapsed.
 pub(super) fn has_lapsed(path: &Path) -> Result<bool> {
-    Ok(open(path)?.is_some_and(|(_, is_live)| !is_live))
+    match open(path) {
+        Err(error) if error.code() == Code::CheckpointCorrupt => Ok(false),
+        opened => Ok(opened?.is_some_and(|(_, is_live)| !is_live)),
+    }
 }
 
 /// A file at the beginning of its value, and whether that is still one.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use superstep_core::port::{KeyValue, Put};
 use superstep_core::testing::block_on;
 
-use super::server::{Act, Server, ask};
+use super::server::{Act, Asked, Server, ask};
 use super::{ONLY_NEW, PROJECT, collection, count, emulator, open, options};
 
 /// Bytes that do not repeat themselves.
@@ -139,4 +139,64 @@ fn a_value_is_never_put_without_its_parts() {
     assert!(error.is_retryable(), "{error}");
     assert_eq!(block_on(store.get("key")).unwrap(), None);
     assert_eq!(count(&address, &format!("{name}-parts")), 0);
+}
+
+/// The documents that were asked for.
+fn documents(asked: &Asked) -> Vec<String> {
+    let asked: Value = serde_json::from_str(&asked.text()).unwrap();
+    asked["documents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
+/// What Firestore says of documents that all have a value of so many zeros, a number that three divides.
+fn zeros(asked: &Asked, length: usize) -> String {
+    let time = "2026-01-01T00:00:00Z";
+    let items = documents(asked).into_iter().map(|name| match name.rsplit_once("/k") {
+        None => json!({ "missing": name, "readTime": time }),
+        Some((_, key)) => {
+            let value = json!({ "bytesValue": "AAAA".repeat(length / 3) });
+            let fields = json!({ "key": { "stringValue": key }, "writer": { "stringValue": "w" }, "value": value });
+            let found = json!({ "name": name, "fields": fields, "createTime": time, "updateTime": time });
+            json!({ "found": found, "readTime": time })
+        }
+    });
+    items.collect::<Value>().to_string()
+}
+
+fn keys(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("a{number}")).collect()
+}
+
+/// R-FWK-38: of long values few are asked for at once, of short ones many.
+#[test]
+fn an_answer_has_only_so_many_bytes() {
+    for (length, count, asked_for) in
+        [(3, 250, vec![20, 100, 100, 30]), (300_000, 45, vec![20, 10, 10, 5]), (900_000, 27, vec![20, 4, 3])]
+    {
+        let server = Server::start(None, move |asked| Act::Answer(200, String::new(), zeros(asked, length)));
+        let store = open(&options(&server.address, "c"));
+        let values = block_on(store.get_many(&keys(count))).unwrap();
+        assert!(values.len() == count && values.iter().flatten().all(|value| value.len() == length), "{length}");
+        let asked: Vec<usize> = server.asked("batchget").iter().map(|asked| documents(asked).len()).collect();
+        assert_eq!(asked[1..], asked_for, "{length}: the first is the greeting");
+    }
+}
+
+/// R-FWK-38: an answer that comes slowly is waited for as long as it comes, and one that stops is given up.
+#[test]
+fn a_slow_answer_is_waited_for_and_one_that_stops_is_not() {
+    let (patience, limit) = (Duration::from_millis(2_400), Duration::from_millis(800));
+    for (pause, is_heard) in [(limit / 4, true), (limit * 2, false)] {
+        let server = Server::start(None, move |asked| match documents(asked).len() {
+            1 => Act::Answer(200, String::new(), zeros(asked, 3)),
+            _ => Act::Drip(pause, zeros(asked, 3_000)),
+        });
+        let store = open(&options(&server.address, "c").patience(patience));
+        let values = block_on(store.get_many(&keys(5)));
+        assert_eq!(values.as_ref().is_ok_and(|values| values.len() == 5), is_heard, "{pause:?}");
+        if let Err(error) = values {
+            assert!(error.is_retryable() && error.message().contains("no answer in time"), "{error}");
+        } else {
+            assert_eq!(server.asked("batchget").len(), 2, "the same was asked again");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,6 +23,8 @@ pub(super) enum Act {
     Cut,
     /// Nothing ever comes.
     Hang,
+    /// It is answered by us in pieces, with pauses between them.
+    Drip(Duration, String),
 }
 
 /// What was asked.
@@ -103,12 +106,24 @@ async fn serve(
         }
         Act::Cut => return Ok(()),
         Act::Hang => return std::future::pending().await,
+        Act::Drip(pause, body) => return drip(&mut stream, *pause, body).await,
     };
     if !matches!(act, Act::CutAfter) {
         stream.write_all(&answer).await?;
         stream.shutdown().await?;
     }
     Ok(())
+}
+
+/// Answers with a body in eight pieces.
+async fn drip(stream: &mut TcpStream, pause: Duration, body: &str) -> std::io::Result<()> {
+    let head = format!("HTTP/1.1 200 so\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    stream.write_all(head.as_bytes()).await?;
+    for piece in body.as_bytes().chunks(body.len().div_ceil(8)) {
+        tokio::time::sleep(pause).await;
+        stream.write_all(piece).await?;
+    }
+    stream.shutdown().await
 }
 
 /// Passes a request on and gives the whole answer.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use superstep::core::checkpoint::Namespace;
 use superstep::core::error::Error;
-use superstep::core::port::{At, Checkpointer};
+use superstep::core::id::CheckpointId;
+use superstep::core::port::{At, Checkpointer, HistoryQuery, KeyValue, Put, Retention, ThreadsQuery};
 use superstep::core::testing::block_on;
 use superstep::{Code, Compiled};
 use superstep_adapters::key_value::{Files, KeyValueStore};
@@ -12,9 +13,16 @@ use superstep_adapters::key_value::{Files, KeyValueStore};
 use super::plain::Plain;
 use super::{Diary, diary, folder, pages, run, write};
 
+/// How many checkpoints a thread of five pages has.
+const CHECKPOINTS: usize = 6;
+
 /// Nothing squeezed, so that long values are long.
+fn store_in<K: KeyValue>(values: K) -> KeyValueStore<K> {
+    KeyValueStore::options().compression(false).open(values).unwrap()
+}
+
 fn open(folder: &Path) -> Compiled<Diary> {
-    diary(KeyValueStore::options().compression(false).open(Files::open(folder).unwrap()).unwrap(), 2_000)
+    diary(store_in(Files::open(folder).unwrap()), 2_000)
 }
 
 /// The files of a thread's records, or of its long values.
@@ -40,7 +48,92 @@ fn damaged(name: &str, damage: impl FnOnce(&Path)) -> Error {
     assert_eq!(going_on.code(), Code::CheckpointCorrupt, "{name}: {going_on}");
     assert_eq!(pages(&graph, "other").unwrap(), 5, "{name}");
     assert_eq!(write(&graph, "other", 7), 7, "{name}");
+    drop(graph);
+    let graph = open(&folder);
+    block_on(graph.threads().delete("t")).unwrap();
+    assert_eq!(write(&graph, "t", 2), 2, "{name}: nothing is left of what was before");
+    assert_eq!((pages(&graph, "t").unwrap(), pages(&graph, "other").unwrap()), (2, 7), "{name}");
     error
+}
+
+/// The checkpoints of a thread, oldest first.
+fn checkpoints(graph: &Compiled<Diary>, thread: &str) -> Vec<CheckpointId> {
+    let history = block_on(graph.threads().history(thread, &HistoryQuery::default())).unwrap();
+    history.iter().rev().map(|snapshot| snapshot.id()).collect()
+}
+
+/// How many checkpoints of thread `t` can be read, the oldest first: those must be what they were, and the rest damaged.
+fn readable<K: KeyValue>(store: &KeyValueStore<K>, ids: &[CheckpointId]) -> usize {
+    let graph = diary(store.clone(), 2_000);
+    let read: Vec<bool> = ids
+        .iter()
+        .enumerate()
+        .map(|(number, id)| {
+            let read = block_on(graph.threads().state_at("t", *id));
+            assert!(!read.as_ref().is_ok_and(|snapshot| snapshot.state.pages.len() != number), "checkpoint {number}");
+            read.map_err(|error| assert_eq!(error.code(), Code::CheckpointCorrupt, "{error}")).is_ok()
+        })
+        .collect();
+    let count = read.iter().take_while(|is_read| **is_read).count();
+    assert!(read[count..].iter().all(|is_read| !is_read), "{read:?}");
+    count
+}
+
+/// What holds of two threads of five pages when the log of `t` is damaged behind so many checkpoints, and of `other` not:
+/// what is before the damage is there, nothing is built on it, nobody else is touched.
+fn check_damaged<K: KeyValue>(store: &KeyValueStore<K>, ids: &[CheckpointId], left: usize) {
+    let (t, root) = ("t".into(), Namespace::root());
+    let corrupt = |error: Error| assert_eq!(error.code(), Code::CheckpointCorrupt, "{error}");
+    assert_eq!(readable(store, ids), left);
+    let before = |id| HistoryQuery { before: id, ..HistoryQuery::default() };
+    corrupt(block_on(store.load(&t, &root, At::Latest)).map(|_| ()).unwrap_err());
+    corrupt(block_on(store.history(&t, &root, &before(None))).map(|_| ()).unwrap_err());
+    match left {
+        0 => corrupt(block_on(store.namespaces(&t)).unwrap_err()),
+        _ => {
+            let newest = ids[left - 1];
+            let earlier = block_on(store.history(&t, &root, &before(Some(newest)))).unwrap();
+            assert!(earlier.iter().rev().map(|loaded| loaded.checkpoint.id).eq(ids[..left - 1].iter().copied()));
+            assert_eq!(block_on(store.namespaces(&t)).unwrap(), [Namespace::root()]);
+            let error = block_on(store.load(&t, &root, At::Latest)).map(|_| ()).unwrap_err();
+            assert!(error.to_string().contains(&format!("up to checkpoint {newest}")), "{error}");
+        }
+    }
+    if left < ids.len() {
+        corrupt(block_on(store.history(&t, &root, &before(Some(ids[left])))).map(|_| ()).unwrap_err());
+    }
+    corrupt(block_on(store.acquire(&t, run(9))).unwrap_err());
+    corrupt(block_on(store.prune(&t, &Retention { keep_last: 1, ..Retention::default() })).unwrap_err());
+    corrupt(block_on(store.copy_thread(&t, &"copy".into())).unwrap_err());
+    corrupt(block_on(store.copy_thread(&"other".into(), &t)).unwrap_err());
+    assert_eq!(block_on(store.threads(&ThreadsQuery::default())).unwrap(), ["other".into(), "t".into()]);
+    let stats = block_on(store.stats()).unwrap();
+    assert_eq!((stats.threads, stats.checkpoints), (2, (CHECKPOINTS + left) as u64));
+    assert_eq!(block_on(store.sweep()).unwrap(), 0);
+    assert_eq!(pages(&diary(store.clone(), 2_000), "other").unwrap(), 5);
+}
+
+/// What holds of a damaged thread that is deleted: nothing of it is left, and it can begin anew.
+fn check_deleted<K: KeyValue>(store: &KeyValueStore<K>, ids: &[CheckpointId]) {
+    block_on(store.delete_thread(&"t".into())).unwrap();
+    assert_eq!(block_on(store.threads(&ThreadsQuery::default())).unwrap(), ["other".into()]);
+    assert_eq!(block_on(store.status(&"t".into())).unwrap(), None);
+    assert!(block_on(store.store().list("superstep/in/t/part/", None, 9)).unwrap().is_empty());
+    assert_eq!(block_on(store.store().list("superstep/in/t/log/", None, 9)).unwrap().len(), 1, "that it is gone");
+    let graph = diary(store.clone(), 2_000);
+    assert_eq!(write(&graph, "t", 3), 3);
+    assert!(block_on(graph.threads().state_at("t", ids[0])).is_err(), "a checkpoint of the thread before");
+    assert_eq!((pages(&graph, "t").unwrap(), pages(&graph, "other").unwrap()), (3, 5));
+}
+
+/// Two threads of five pages, in a store that is closed again; gives the checkpoints of `t`.
+fn written<K: KeyValue>(values: K) -> Vec<CheckpointId> {
+    let graph = diary(store_in(values), 2_000);
+    write(&graph, "t", 5);
+    write(&graph, "other", 5);
+    let ids = checkpoints(&graph, "t");
+    assert_eq!(ids.len(), CHECKPOINTS);
+    ids
 }
 
 fn flip(path: &Path, place: impl FnOnce(usize) -> usize) {
@@ -125,4 +218,173 @@ fn records_of_two_histories_do_not_mix() {
     let error = block_on(store.load(&"t".into(), &Namespace::root(), At::Latest)).unwrap_err();
     assert_eq!((error.code(), error.message().contains("does not follow")), (Code::CheckpointCorrupt, true), "{error}");
     assert!(block_on(store.acquire(&"t".into(), run(1))).is_err());
+}
+
+/// R-FWK-46: wherever the log of a thread is damaged, the checkpoints before that stay readable, nothing is built on them, and
+/// the thread can be deleted; no other thread is touched. Each kind of damage at each record.
+#[test]
+fn what_is_before_the_damage_stays_readable() {
+    type Harm = (&'static str, fn(&Path));
+    let harms: [Harm; 5] = [
+        ("flipped-head", |path| flip(path, |_| 3)),
+        ("flipped", |path| flip(path, |length| length - 2)),
+        ("cut", |path| std::fs::File::options().write(true).open(path).unwrap().set_len(30).unwrap()),
+        ("emptied", |path| std::fs::write(path, "").unwrap()),
+        ("removed", |path| std::fs::remove_file(path).unwrap()),
+    ];
+    let folder = folder();
+    for (name, harm) in harms {
+        // What is taken, what is saved six times, what is given back.
+        for record in 0..8 {
+            if (name, record) == ("removed", 7) {
+                // Whoever opens the thread anew cannot know that there was one.
+                continue;
+            }
+            let place = folder.join(format!("{name}-{record}"));
+            let ids = written(Files::open(&place).unwrap());
+            harm(&files(&place, "t", "log")[record]);
+            let store = store_in(Files::open(&place).unwrap());
+            let left = record.saturating_sub(1);
+            check_damaged(&store, &ids, left);
+            check_damaged(&store, &ids, left);
+            check_deleted(&store, &ids);
+        }
+    }
+}
+
+/// R-FWK-46: a hole in a log is noticed however wide it is.
+#[test]
+fn a_wide_hole_is_noticed() {
+    let plain = Plain::default();
+    write(&diary(KeyValueStore::open(plain.clone()).unwrap(), 10), "t", 60);
+    plain.change(|values| values.retain(|key, _| number(key).is_none_or(|number| !(4..50).contains(&number))));
+    let store = KeyValueStore::open(plain.other()).unwrap();
+    for _ in 0..2 {
+        let error = block_on(store.load(&"t".into(), &Namespace::root(), At::Latest)).map(|_| ()).unwrap_err();
+        assert!(error.message().contains("0000000000000004") && error.message().contains("missing"), "{error}");
+    }
+}
+
+/// The number of a record, by its key or its file.
+fn number(key: &str) -> Option<usize> {
+    usize::from_str_radix(key.split_once("/log/")?.1.get(..16)?, 16).ok()
+}
+
+/// R-FWK-46: a thread whose log was put together in one record has nothing else: when that is damaged nothing is readable.
+#[test]
+fn of_a_damaged_whole_nothing_is_readable_and_it_can_be_deleted() {
+    let folder = folder();
+    let ids = written(Files::open(&folder).unwrap());
+    let store = store_in(Files::open(&folder).unwrap());
+    for number in 0..60 {
+        let lease = block_on(store.acquire(&"t".into(), run(number))).unwrap();
+        store.release(&lease);
+    }
+    super::once_free(|| block_on(store.prune(&"t".into(), &Retention { keep_last: 5, ..Retention::default() })));
+    drop(store);
+    let records = files(&folder, "t", "log");
+    assert!(number(&records[0].display().to_string()).unwrap() > 8, "{records:?}");
+    flip(&records[0], |length| length / 2);
+    let store = store_in(Files::open(&folder).unwrap());
+    check_damaged(&store, &ids, 0);
+    check_deleted(&store, &ids);
+}
+
+/// R-FWK-46: a damaged long value hurts the checkpoints that need it, and no others.
+#[test]
+fn a_damaged_long_value_hurts_only_those_who_need_it() {
+    let folder = folder();
+    for (page, name) in ["flipped", "cut", "removed"].into_iter().enumerate().map(|(number, name)| (number + 2, name)) {
+        let place = folder.join(name);
+        let ids = written(Files::open(&place).unwrap());
+        let path = &files(&place, "t", "part")[page - 1];
+        match name {
+            "flipped" => flip(path, |length| length / 2),
+            "cut" => std::fs::File::options().write(true).open(path).unwrap().set_len(5).unwrap(),
+            _ => std::fs::remove_file(path).unwrap(),
+        }
+        let store = store_in(Files::open(&place).unwrap());
+        assert_eq!(readable(&store, &ids), page, "{name}: the page is in all that come later");
+        assert_eq!(block_on(store.stats()).unwrap().checkpoints, 2 * CHECKPOINTS as u64);
+        let error = block_on(store.copy_thread(&"t".into(), &"copy".into())).unwrap_err();
+        assert_eq!(error.code(), Code::CheckpointCorrupt, "{error}");
+        check_deleted(&store, &ids);
+    }
+}
+
+/// R-FWK-46: a store that has read a thread notices that its last record was damaged since, and can delete it although it
+/// moved it last.
+#[test]
+fn damage_is_noticed_by_whoever_wrote_the_thread_and_heals_when_it_is_restored() {
+    let folder = folder();
+    let store = store_in(Files::open(&folder).unwrap());
+    let graph = diary(store.clone(), 2_000);
+    write(&graph, "other", 5);
+    write(&graph, "t", 5);
+    let ids = checkpoints(&graph, "t");
+    super::until(|| (files(&folder, "t", "log").len() == 8).then_some(()));
+    let last = files(&folder, "t", "log").pop().unwrap();
+    let copy = std::fs::read(&last).unwrap();
+    flip(&last, |length| length - 1);
+    check_damaged(&store, &ids, CHECKPOINTS);
+    std::fs::write(&last, copy).unwrap();
+    assert_eq!(write(&graph, "t", 7), 7);
+    super::until(|| (files(&folder, "t", "log").len() == 13).then_some(()));
+    flip(&files(&folder, "t", "log")[9], |length| length - 1);
+    flip(&files(&folder, "t", "log")[12], |length| length - 1);
+    assert_eq!(pages(&graph, "t").unwrap_err().code(), Code::CheckpointCorrupt);
+    check_deleted(&store, &ids);
+}
+
+/// D5, R-FWK-46: a thread whose log is damaged is not deleted while somebody moves it who had read it before.
+#[test]
+fn a_damaged_thread_that_is_moved_is_not_deleted() {
+    let plain = Plain::default();
+    let ids = written(plain.other());
+    let (mover, other) = (store_in(plain.clone()), store_in(plain.other()));
+    let lease = block_on(mover.acquire(&"t".into(), run(1))).unwrap();
+    plain.change(|values| values.get_mut("superstep/in/t/log/0000000000000003").unwrap().0[20] ^= 1);
+    assert_eq!(block_on(other.delete_thread(&"t".into())).unwrap_err().code(), Code::ThreadBusy);
+    mover.release(&lease);
+    super::once_free(|| block_on(other.delete_thread(&"t".into())));
+    assert_eq!(write(&diary(mover.clone(), 2_000), "t", 1), 1, "the store that knew it finds that it is gone");
+    super::once_free(|| block_on(mover.delete_thread(&"t".into())));
+    check_deleted(&other, &ids);
+}
+
+/// R-FWK-46: the same in a table of an SQLite file.
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_damaged_row_of_a_table_leaves_the_records_before_it() {
+    let path = folder().join("keys.db");
+    let open = || superstep_adapters::key_value::SqliteKeys::open(&path).unwrap();
+    let ids = written(open());
+    let (values, key) = (open(), "superstep/in/t/log/0000000000000004");
+    let bytes = block_on(values.get(key)).unwrap().unwrap();
+    block_on(values.put(key, &bytes[..bytes.len() - 1], Put::default())).unwrap();
+    let store = store_in(values);
+    check_damaged(&store, &ids, 3);
+    check_deleted(&store, &ids);
+}
+
+/// R-FWK-46: a damaged entry of the list of threads, or of a process, stands in nobody's way.
+#[test]
+fn damage_beside_the_threads_stands_in_nobodys_way() {
+    let folder = folder();
+    let ids = written(Files::open(&folder).unwrap());
+    let store = store_in(Files::open(&folder).unwrap());
+    let listing = folder.join("=keys/superstep/threads/t=v");
+    assert!(listing.exists());
+    for place in [3, 17] {
+        flip(&listing, |_| place);
+        assert_eq!(block_on(store.threads(&ThreadsQuery::default())).unwrap().len(), 2);
+        assert_eq!((block_on(store.stats()).unwrap().threads, readable(&store, &ids)), (2, CHECKPOINTS));
+    }
+    assert_eq!(write(&diary(store.clone(), 2_000), "t", 6), 6);
+    let gone = store_in(Files::open(&folder).unwrap());
+    let lease = block_on(gone.acquire(&"t".into(), run(1))).unwrap();
+    let holders = folder.join("=keys/superstep/holders");
+    std::fs::read_dir(holders).unwrap().for_each(|file| std::fs::write(file.unwrap().path(), "").unwrap());
+    let taken = block_on(store.acquire(&"t".into(), run(2))).unwrap();
+    assert!(taken.fence > lease.fence);
 }

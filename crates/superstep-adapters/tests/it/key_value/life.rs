@@ -1,8 +1,11 @@
 //! Threads that last only so long.
 
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use superstep::core::port::{Checkpointer, Commit, ThreadStatus, ThreadsQuery};
+use superstep::core::error::Result;
+use superstep::core::port::{Checkpointer, Commit, KeyValue, Put, ThreadStatus, ThreadsQuery};
 use superstep::core::testing::block_on;
 use superstep_adapters::key_value::KeyValueStore;
 
@@ -74,9 +77,108 @@ fn a_thread_that_is_moved_does_not_go() {
     until(|| pages(&graph, "t").is_err().then_some(()));
 }
 
+/// R-FWK-39, R-FWK-46: a damaged thread does not go with time, as its time may have been changed behind the damage; it goes when
+/// it is deleted.
+#[test]
+fn a_damaged_thread_does_not_go_with_time() {
+    let plain = Plain::default();
+    let open = || KeyValueStore::options().time_to_live(Duration::from_secs(3_600)).open(plain.other()).unwrap();
+    write(&diary(open(), 100), "t", 4);
+    plain.change(|values| values.get_mut("superstep/in/t/log/0000000000000004").unwrap().0.clear());
+    // As after an hour.
+    plain.change(|values| values.retain(|key, _| !key.contains("/life/")));
+    let store = open();
+    assert_eq!((block_on(store.sweep()).unwrap(), listed(&store)), (0, vec!["t".to_owned()]));
+    assert_eq!(block_on(store.namespaces(&"t".into())).unwrap().len(), 1);
+    block_on(store.delete_thread(&"t".into())).unwrap();
+    assert!(listed(&store).is_empty() && block_on(store.namespaces(&"t".into())).unwrap().is_empty());
+}
+
 /// R-FWK-39: a time of nothing is refused.
 #[test]
 fn a_time_of_nothing_is_refused() {
     assert!(KeyValueStore::options().time_to_live(Duration::ZERO).open(Plain::default()).is_err());
     assert!(KeyValueStore::options().lapse_after(Duration::ZERO).open(Plain::default()).is_err());
+}
+
+/// Values whose list of threads is slow: whoever takes one from it says so, and waits until it may.
+struct Slow {
+    values: Plain,
+    begun: Sender<()>,
+    may_go_on: Mutex<Receiver<()>>,
+}
+
+impl KeyValue for Slow {
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        self.values.get(key).await
+    }
+
+    async fn put(&self, key: &str, value: &[u8], put: Put) -> Result<bool> {
+        self.values.put(key, value, put).await
+    }
+
+    async fn delete(&self, keys: &[String]) -> Result<()> {
+        if keys.iter().any(|key| key.contains("/threads/")) {
+            self.begun.send(()).unwrap();
+            self.may_go_on.lock().unwrap().recv().unwrap();
+        }
+        self.values.delete(keys).await
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
+        self.values.list(prefix, after, limit).await
+    }
+}
+
+/// P6, R-FWK-39: whoever deleted a thread and is slow to take it from the list does not take away the one that was made anew
+/// meanwhile, be it to last or not.
+#[test]
+fn a_slow_deletion_does_not_hide_a_thread_made_anew() {
+    for (old, new) in [(false, false), (true, true), (false, true), (true, false)] {
+        let options = |lasts: bool| match lasts {
+            false => KeyValueStore::options(),
+            true => KeyValueStore::options().time_to_live(Duration::from_secs(3_600)),
+        };
+        let plain = Plain::default();
+        write(&diary(options(old).open(plain.other()).unwrap(), 100), "t", 5);
+        let ((begun, has_begun), (go_on, may_go_on)) = (channel(), channel());
+        let slow = Slow { values: plain.other(), begun, may_go_on: Mutex::new(may_go_on) };
+        let slow = options(old).open(slow).unwrap();
+        let store = options(new).open(plain.other()).unwrap();
+        let graph = diary(store.clone(), 100);
+        std::thread::scope(|scope| {
+            let deleting = scope.spawn(|| block_on(slow.delete_thread(&"t".into())));
+            has_begun.recv().unwrap();
+            assert!(listed(&store).is_empty());
+            assert_eq!(write(&graph, "t", 2), 2);
+            assert_eq!(listed(&store), ["t"]);
+            go_on.send(()).unwrap();
+            deleting.join().unwrap().unwrap();
+        });
+        assert_eq!((listed(&store), pages(&graph, "t").unwrap()), (vec!["t".to_owned()], 2), "{old} {new}");
+        assert_eq!((block_on(store.sweep()).unwrap(), pages(&graph, "t").unwrap()), (0, 2), "{old} {new}");
+    }
+}
+
+/// P6, R-FWK-39: when the slow one dies before it can put the new thread in the list again, that is there all the same, and
+/// in the list with the next sweep or the next run.
+#[test]
+fn a_thread_that_is_not_in_the_list_is_there_and_comes_back_to_it() {
+    for lasts in [false, true] {
+        let plain = Plain::default();
+        let options = KeyValueStore::options();
+        let options = if lasts { options.time_to_live(Duration::from_secs(3_600)) } else { options };
+        let store = options.open(plain.clone()).unwrap();
+        let graph = diary(store.clone(), 100);
+        write(&graph, "t", 2);
+        let unlist = || {
+            until(|| plain.change(|values| values.remove("superstep/threads/t")));
+            assert!(listed(&store).is_empty());
+        };
+        unlist();
+        assert_eq!(pages(&graph, "t").unwrap(), 2);
+        assert_eq!((block_on(store.sweep()).unwrap(), listed(&store)), (0, vec!["t".to_owned()]));
+        unlist();
+        assert_eq!((write(&graph, "t", 3), listed(&store)), (3, vec!["t".to_owned()]));
+    }
 }
