@@ -2,7 +2,7 @@
 //!
 //! Each has a folder and a port of its own on this machine, waits for the disk as a server should, and trusts whoever
 //! comes. A small watcher stops and removes it once its owner is gone, however it went. Nothing here is shipped. The
-//! emulator of Firestore is in [`firestore`].
+//! emulator of Firestore is in [`firestore`], a server that speaks S3 in [`s3`].
 
 use std::net::TcpListener;
 use std::ops::Deref;
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 pub mod firestore;
 mod program;
 mod redis;
+pub mod s3;
 
 pub use program::{client, postgres, run};
 pub use redis::Redis;

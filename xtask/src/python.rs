@@ -46,6 +46,14 @@ pub(crate) fn ensure_pgvector(workspace: &Workspace) -> Result<(), String> {
     call(&interpreter, &install.chain([folder.as_path(), Path::new(PGVECTOR)]).collect::<Vec<_>>())
 }
 
+/// Gets a server that speaks S3, once, to where the tests look for it.
+///
+/// # Errors
+/// When there is no Python, or the package cannot be had.
+pub(crate) fn ensure_s3(workspace: &Workspace) -> Result<(), String> {
+    superstep_cluster::s3::install(&workspace.target()?).map(drop)
+}
+
 const INSTALL: [&str; 5] = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
 
 /// An interpreter without packages.

@@ -120,8 +120,8 @@ fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<Vec<String
     Ok(Vec::new())
 }
 
-/// Without a PostgreSQL that has pgvector, or without Google's emulator, all other tests run, and what was left out is told
-/// here and at the end.
+/// Without a PostgreSQL that has pgvector, Google's emulator or an S3 server all other tests run, and what was left out is
+/// told here and at the end.
 fn run_tests(workspace: &Workspace) -> Result<Vec<String>, String> {
     let (mut left_out, mut notes) = (Vec::new(), Vec::new());
     if let Err(problem) = python::ensure_pgvector(workspace) {
@@ -131,6 +131,10 @@ fn run_tests(workspace: &Workspace) -> Result<Vec<String>, String> {
     if let Some(problem) = superstep_cluster::firestore::missing() {
         left_out.push("not test(on_the_emulator)");
         notes.push(format!("FIRESTORE WAS NOT TESTED: {problem}"));
+    }
+    if let Err(problem) = python::ensure_s3(workspace) {
+        left_out.push("not test(on_a_server)");
+        notes.push(format!("S3 WAS NOT TESTED, there is no server for it: {problem}"));
     }
     notes.iter().for_each(|note| println!("    {note}"));
     let (mut arguments, filter) =

@@ -2,7 +2,7 @@
 //!
 //! A key is a document. What the port asks for is in `values`, values that are too long for one document in `parts`; both
 //! ask `service`, which tries again and keeps tokens (`token`, from `credentials`). The JSON of Firestore is in `form`,
-//! HTTP in `http`, what goes wrong in `trouble`; requests are made on a thread of their own (`room`).
+//! HTTP in `http`, what goes wrong in `trouble`; requests are made on a thread of their own (`crate::room`).
 //!
 //! Time is the server's: nothing here depends on the clock of this machine being right, but the claim of a service account.
 
@@ -18,7 +18,6 @@ mod credentials;
 mod form;
 mod http;
 mod parts;
-mod room;
 mod service;
 mod token;
 mod trouble;
@@ -28,11 +27,13 @@ pub use parts::Swept;
 
 use credentials::{Choice, Credentials};
 use form::Place;
-use http::{Web, is_safe};
-use room::Room;
+use http::is_safe;
 use service::{Clock, Service};
 use token::Tokens;
 use values::Values;
+
+use crate::remote::Web;
+use crate::room::Room;
 
 /// How a database is connected to; see [`Firestore::options`].
 #[derive(Debug, Clone)]
@@ -142,7 +143,7 @@ impl Options {
             tokens: Tokens::new(credentials),
             clock: Clock::default(),
         });
-        let room = Room::new()?;
+        let room = Room::new("Firestore")?;
         let asked = service.clone();
         room.ask(async move { asked.batch_get(&[asked.place.nothing()], &["key"]).await }).await?;
         Ok(Firestore(Arc::new(Inner { values: Values(service), sweep_after: self.sweep_after, room })))

@@ -20,6 +20,12 @@ pub mod langgraph;
 mod log;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(any(feature = "firestore", feature = "s3"))]
+mod remote;
+#[cfg(any(feature = "firestore", feature = "s3"))]
+mod room;
+#[cfg(feature = "s3")]
+pub mod s3;
 #[cfg(feature = "sealed")]
 pub mod sealed;
 #[cfg(feature = "spilled")]
@@ -30,5 +36,5 @@ pub mod sqlite;
 mod squeeze;
 #[cfg(any(feature = "sealed", feature = "spilled"))]
 mod walk;
-#[cfg(any(feature = "firestore", feature = "mcp", feature = "models"))]
+#[cfg(any(feature = "firestore", feature = "mcp", feature = "models", feature = "s3"))]
 mod web;

@@ -67,6 +67,8 @@ pub use superstep_adapters::key_value;
 pub use superstep_adapters::langgraph;
 #[cfg(feature = "postgres")]
 pub use superstep_adapters::postgres;
+#[cfg(feature = "s3")]
+pub use superstep_adapters::s3;
 #[cfg(feature = "sealed")]
 pub use superstep_adapters::sealed;
 #[cfg(feature = "spilled")]

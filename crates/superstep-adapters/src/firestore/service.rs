@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use superstep_core::error::{Code, Error, Result};
 
 use super::form::{Committed, Item, Place, batch_get};
-use super::http::{Content, Sent, Web};
+use super::http::{Content, post};
 use super::token::Tokens;
-use super::trouble::{Pauses, Refusal, Remedy, unreachable};
+use super::trouble::{Refusal, Remedy, unreachable};
+use crate::remote::{Pauses, Sent, Web, unsure};
 
 /// How old a look at the clock of the server may be.
 const CLOCK_GOOD_FOR: Duration = Duration::from_secs(60);
@@ -101,12 +102,12 @@ impl Service {
             let token = token.map_err(|error| Failed::Error(if is_unsure { unsure(error) } else { error }))?;
             let sent = Instant::now();
             let (why, wait) =
-                match self.web.post(&url, Content::Json(body), Some(&token), self.patience / 3 + extra).await {
+                match post(&self.web, &url, Content::Json(body), Some(&token), self.patience / 3 + extra).await {
                     Sent::Answer(answer) if answer.status == 200 => return Ok((answer.body, sent)),
                     Sent::Answer(answer) => {
                         let refusal = Refusal::new(&answer);
                         match refusal.remedy() {
-                            Remedy::Again => (refusal.text(), answer.retry_after),
+                            Remedy::Again => (refusal.text(), answer.retry_after()),
                             Remedy::Token if !had_new_token => {
                                 had_new_token = true;
                                 self.tokens.refused(&token).await;
@@ -142,13 +143,6 @@ impl Service {
             .help("this may or may not be saved; see that the address is that of Firestore or its emulator")
             .retryable(true)
     }
-}
-
-/// An error after which nobody knows whether something was done before it.
-pub(super) fn unsure(error: Error) -> Error {
-    error
-        .retryable(true)
-        .help("this may or may not be saved, everything told before it is; see to the cause, then try again")
 }
 
 /// The clock of the server, as it was seen last. Ours is only asked how long ago that was.

@@ -8,8 +8,8 @@ use superstep_core::error::{Code, Error, Result};
 use tokio::sync::Mutex;
 
 use super::credentials::Credentials;
-use super::http::{Answer, Content, Sent, Web};
-use super::trouble::{self, Pauses};
+use super::http::{Content, get_metadata, post};
+use crate::remote::{Answer, Pauses, Sent, Web, passes, shortened};
 
 /// How long before its end a token is not used any more.
 const MARGIN: Duration = Duration::from_secs(60);
@@ -78,8 +78,8 @@ impl Tokens {
                     // The text of the error would repeat a piece of the answer.
                     return serde_json::from_slice(&answer.body).map_err(|_| self.failed("the answer has no token"));
                 }
-                Sent::Answer(answer) if !trouble::passes(answer.status) => return Err(self.failed(&said(&answer))),
-                Sent::Answer(answer) => (said(&answer), answer.retry_after),
+                Sent::Answer(answer) if !passes(answer.status) => return Err(self.failed(&said(&answer))),
+                Sent::Answer(answer) => (said(&answer), answer.retry_after()),
                 Sent::Lost(why) => (why, None),
             };
             if !pauses.wait(wait).await {
@@ -93,11 +93,11 @@ impl Tokens {
             Credentials::Account(account) => {
                 let grant = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer";
                 let form = format!("grant_type={grant}&assertion={}", account.claim()?);
-                Ok(web.post(&account.token_uri, Content::Form(&form), None, limit).await)
+                Ok(post(web, &account.token_uri, Content::Form(&form), None, limit).await)
             }
             Credentials::Machine { host, .. } => {
                 let url = format!("http://{host}/computeMetadata/v1/instance/service-accounts/default/token");
-                Ok(web.get_metadata(&url, limit).await)
+                Ok(get_metadata(web, &url, limit).await)
             }
             Credentials::Emulator(_) => Err(Error::internal("an emulator needs no token")),
         }
@@ -129,7 +129,7 @@ fn said(answer: &Answer) -> String {
     }
     let said: Said = serde_json::from_slice(&answer.body).unwrap_or_default();
     let words = [Some(format!("HTTP {}", answer.status)), said.error, said.error_description];
-    trouble::shortened(&words.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    shortened(&words.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -140,8 +140,8 @@ mod tests {
 
     use superstep_core::testing::block_on;
 
-    use super::super::room::Room;
     use super::*;
+    use crate::room::Room;
 
     /// Answers one request after the other on this machine, and says where and what it was asked.
     fn machine(answers: Vec<&'static str>) -> (String, std::thread::JoinHandle<Vec<String>>) {
@@ -165,7 +165,7 @@ mod tests {
 
     fn get(tokens: &Arc<Tokens>) -> Result<String> {
         let (tokens, web) = (tokens.clone(), Web::new()?);
-        let room = Room::new()?;
+        let room = Room::new("Firestore")?;
         block_on(room.ask(async move { tokens.get(&web, Duration::from_secs(3)).await }))
     }
 

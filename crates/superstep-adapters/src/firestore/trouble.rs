@@ -1,14 +1,11 @@
 //! What can go wrong with Firestore, in words a person can act on, and what may help.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Deserialize;
 use superstep_core::error::{Code, Error};
 
-use super::http::Answer;
-
-/// The first and the longest pause before another try.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+use crate::remote::{Answer, passes, shortened};
 
 /// What the server says when it does not do something.
 #[derive(Debug)]
@@ -90,11 +87,6 @@ impl Refusal {
     }
 }
 
-/// Whether what an answer of this status says may be over in a moment.
-pub(super) fn passes(status: u16) -> bool {
-    matches!(status, 408 | 429 | 500 | 502 | 503 | 504)
-}
-
 /// The server gave no answer, or none but that it cannot, for as long as we wait.
 pub(super) fn unreachable(place: &str, patience: Duration, why: &str) -> Error {
     let message = format!("Firestore at {place} could not be reached for {patience:?}: {why}");
@@ -114,44 +106,14 @@ pub(super) fn corrupt(key: &str, what: &str) -> Error {
         .help("something else wrote to these collections; other keys are not affected")
 }
 
-/// The beginning of a text of somebody else.
-pub(super) fn shortened(text: &str) -> String {
-    text.chars().take(300).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
-}
-
-/// Longer and longer pauses between tries, for as long as there is patience.
-pub(super) struct Pauses {
-    begun: Instant,
-    patience: Duration,
-    next: Duration,
-}
-
-impl Pauses {
-    pub(super) fn new(patience: Duration) -> Self {
-        Self { begun: Instant::now(), patience, next: PAUSES.0 }
-    }
-
-    /// Waits, as long as the server asked for or a while; false when there is no patience left for it.
-    pub(super) async fn wait(&mut self, asked: Option<Duration>) -> bool {
-        // Those who were refused together do not come back together.
-        let mut chance = [0; 1];
-        let share = getrandom::fill(&mut chance).map_or(128, |()| u32::from(chance[0]));
-        let pause = asked.unwrap_or(self.next / 2 + self.next * share / 512);
-        self.next = (self.next * 2).min(PAUSES.1);
-        if self.begun.elapsed().saturating_add(pause) > self.patience {
-            return false;
-        }
-        tokio::time::sleep(pause).await;
-        true
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use reqwest::header::HeaderMap;
+
     use super::*;
 
     fn refusal(status: u16, body: &str) -> Refusal {
-        Refusal::new(&Answer { status, retry_after: None, body: body.as_bytes().to_vec() })
+        Refusal::new(&Answer { status, headers: HeaderMap::new(), body: body.as_bytes().to_vec() })
     }
 
     /// R-FWK-38: which refusals pass, which ask for another token, and which are about a precondition.

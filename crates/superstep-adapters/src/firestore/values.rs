@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Error, Result};
 use superstep_core::port::Put;
 
 use super::form::{Body, Document, Entry, Fence, HEAD, check_key, delete_if};
 use super::parts::{self, PIECE};
-use super::service::{Service, unsure};
-use super::trouble::{self, Pauses, contended};
+use super::service::Service;
+use super::trouble::{self, contended};
+use crate::remote::{Pauses, token, unsure};
 
 /// How many documents are asked for at once with their values: first, when it is not known how long they are, and then
 /// as many as come to so many bytes if they are like the longest of those before.
@@ -196,12 +197,4 @@ impl Values {
         }
         Ok(keys)
     }
-}
-
-/// A token that nobody else has.
-fn token() -> Result<String> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::new(Code::StoreUnavailable, format!("no randomness to be had: {error}")))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -12,8 +12,12 @@ mod langgraph;
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod recorded;
+#[cfg(feature = "s3")]
+mod s3;
 #[cfg(feature = "sealed")]
 mod sealed;
+#[cfg(any(feature = "firestore", feature = "s3"))]
+mod server;
 #[cfg(all(feature = "sealed", feature = "spilled"))]
 mod spilled;
 #[cfg(feature = "sqlite")]

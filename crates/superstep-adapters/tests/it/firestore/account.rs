@@ -12,7 +12,7 @@ use superstep_core::port::{KeyValue, Put};
 use superstep_core::testing::block_on;
 
 use super::PROJECT;
-use super::server::{Act, Asked, Server};
+use crate::server::{Act, Asked, Server};
 
 /// A folder with a key pair of its own, removed at its end.
 struct Keys(PathBuf);

@@ -7,8 +7,8 @@ use superstep_core::error::Code;
 use superstep_core::port::{KeyValue, Put};
 use superstep_core::testing::block_on;
 
-use super::server::{Act, Server};
 use super::{ONLY_NEW, PROJECT, collection, emulator, open, options};
+use crate::server::{Act, Server};
 
 fn answer(status: u16, word: &str) -> Act {
     let body = format!(r#"{{"error":{{"code":{status},"status":"{word}","message":"planted"}}}}"#);
@@ -71,7 +71,7 @@ fn a_late_request_changes_nothing() {
     block_on(direct.put("a", b"theirs", Put::default())).unwrap();
     // The first try, which was lost, arrives after all.
     let late: serde_json::Value = serde_json::from_str(&server.asked("commit")[0].text()).unwrap();
-    let refused = super::server::ask(&address, "commit", &late);
+    let refused = super::ask(&address, "commit", &late);
     assert_eq!(refused["error"]["status"], "FAILED_PRECONDITION", "{refused}");
     assert_eq!(block_on(direct.get("a")).unwrap(), Some(b"theirs".to_vec()));
 }

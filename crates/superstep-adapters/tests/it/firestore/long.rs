@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use superstep_core::port::{KeyValue, Put};
 use superstep_core::testing::block_on;
 
-use super::server::{Act, Asked, Server, ask};
-use super::{ONLY_NEW, PROJECT, collection, count, emulator, open, options};
+use super::{ONLY_NEW, PROJECT, ask, collection, count, emulator, open, options};
+use crate::server::{Act, Asked, Server};
 
 /// Bytes that do not repeat themselves.
 fn long(length: usize, seed: u64) -> Vec<u8> {

@@ -1,18 +1,15 @@
-//! A small HTTP server on this machine that passes requests on to the emulator, or fails as a test says.
+//! A small HTTP server on this machine that passes requests on to a server, or fails as a test says.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::PROJECT;
-
 /// What happens to a request.
 #[derive(Clone, Debug)]
-pub(super) enum Act {
+pub(crate) enum Act {
     /// It is passed on.
     Pass,
     /// It is answered by us: status, more lines of the head, body.
@@ -29,18 +26,18 @@ pub(super) enum Act {
 
 /// What was asked.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// The first line and the head, in small letters.
-    pub(super) head: String,
-    pub(super) body: Vec<u8>,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Asked {
-    pub(super) fn is(&self, method: &str) -> bool {
+    pub(crate) fn is(&self, method: &str) -> bool {
         self.head.lines().next().unwrap_or_default().contains(&method.to_lowercase())
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.body.clone()).unwrap()
     }
 }
@@ -48,15 +45,15 @@ impl Asked {
 type Decide = Box<dyn FnMut(&Asked) -> Act + Send>;
 
 /// The server. Ends with the runtime of its thread, which ends with it.
-pub(super) struct Server {
-    pub(super) address: String,
+pub(crate) struct Server {
+    pub(crate) address: String,
     asked: Arc<Mutex<Vec<Asked>>>,
     _runtime: tokio::runtime::Runtime,
 }
 
 impl Server {
     /// Starts a server that asks `decide` what to do with each request.
-    pub(super) fn start(upstream: Option<&str>, decide: impl FnMut(&Asked) -> Act + Send + 'static) -> Self {
+    pub(crate) fn start(upstream: Option<&str>, decide: impl FnMut(&Asked) -> Act + Send + 'static) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -73,7 +70,7 @@ impl Server {
     }
 
     /// One that does this with the first requests for a method, and passes on all others.
-    pub(super) fn failing(upstream: &str, method: &'static str, acts: &[Act]) -> Self {
+    pub(crate) fn failing(upstream: &str, method: &'static str, acts: &[Act]) -> Self {
         let mut acts: VecDeque<Act> = acts.iter().cloned().collect();
         Self::start(Some(upstream), move |asked| match asked.is(method) {
             true => acts.pop_front().unwrap_or(Act::Pass),
@@ -82,7 +79,7 @@ impl Server {
     }
 
     /// All that was asked so far, for a method.
-    pub(super) fn asked(&self, method: &str) -> Vec<Asked> {
+    pub(crate) fn asked(&self, method: &str) -> Vec<Asked> {
         self.asked.lock().unwrap().iter().filter(|asked| asked.is(method)).cloned().collect()
     }
 }
@@ -127,7 +124,7 @@ async fn drip(stream: &mut TcpStream, pause: Duration, body: &str) -> std::io::R
 }
 
 /// Passes a request on and gives the whole answer.
-async fn pass(upstream: &str, head: &str, body: &[u8]) -> std::io::Result<Vec<u8>> {
+pub(crate) async fn pass(upstream: &str, head: &str, body: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(upstream).await?;
     stream.write_all(format!("{head}\r\n\r\n").as_bytes()).await?;
     stream.write_all(body).await?;
@@ -159,18 +156,4 @@ async fn message(stream: &mut TcpStream) -> std::io::Result<(String, Vec<u8>)> {
         }
     }
     Ok((head, body))
-}
-
-/// Asks the emulator without the store.
-pub(super) fn ask(address: &str, method: &str, body: &Value) -> Value {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let body = body.to_string();
-    let head = format!(
-        "POST /v1/projects/{PROJECT}/databases/(default)/documents:{method} HTTP/1.1\r\nhost: localhost\r\n\
-         authorization: Bearer owner\r\ncontent-type: application/json\r\ncontent-length: {}",
-        body.len()
-    );
-    let answer = runtime.block_on(pass(address, &head, body.as_bytes())).unwrap();
-    let answer = String::from_utf8(answer).unwrap();
-    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
 }

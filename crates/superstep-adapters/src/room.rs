@@ -14,7 +14,9 @@ use tokio::task::JoinSet;
 type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The thread. Dropped, it ends once all that was begun is done.
-pub(super) struct Room {
+pub(crate) struct Room {
+    /// Whose it is, as its users know it.
+    store: &'static str,
     jobs: Option<UnboundedSender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -22,19 +24,20 @@ pub(super) struct Room {
 impl Room {
     /// # Errors
     /// When the machine has no thread left.
-    pub(super) fn new() -> Result<Self> {
+    pub(crate) fn new(store: &'static str) -> Result<Self> {
         let (jobs, inbox) = unbounded_channel();
         let failed =
             |error: std::io::Error| Error::new(Code::StoreUnavailable, format!("no thread for the store: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         // The runtime ends on its thread: one that ends in a task of another takes that down with it.
         let work = move || runtime.block_on(work(inbox));
-        let thread = std::thread::Builder::new().name("superstep-firestore".to_owned()).spawn(work).map_err(failed)?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+        let name = format!("superstep-{}", store.to_lowercase());
+        let thread = std::thread::Builder::new().name(name).spawn(work).map_err(failed)?;
+        Ok(Self { store, jobs: Some(jobs), thread: Some(thread) })
     }
 
     /// Asks; forgotten when nobody waits for the answer.
-    pub(super) async fn ask<T: Send + 'static>(
+    pub(crate) async fn ask<T: Send + 'static>(
         &self,
         question: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
@@ -47,23 +50,28 @@ impl Room {
             drop(told.send(answer));
         };
         self.submit(Box::pin(job))?;
-        answer.await.map_err(|_| ended())?
+        answer.await.map_err(|_| self.ended())?
     }
 
     /// Changes something; done to the end whoever waits.
-    pub(super) async fn change<T: Send + 'static>(
+    pub(crate) async fn change<T: Send + 'static>(
         &self,
         change: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
         let (told, answer) = oneshot::channel();
         let job = async move { drop(told.send(change.await)) };
         self.submit(Box::pin(job))?;
-        answer.await.map_err(|_| ended())?
+        answer.await.map_err(|_| self.ended())?
     }
 
     fn submit(&self, job: Job) -> Result<()> {
         let sent = self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok());
-        sent.ok_or_else(ended)
+        sent.ok_or_else(|| self.ended())
+    }
+
+    fn ended(&self) -> Error {
+        Error::new(Code::StoreUnavailable, format!("the thread of the {} store gave no answer", self.store))
+            .help("this may or may not be saved, everything told before it is; try again")
     }
 }
 
@@ -90,9 +98,4 @@ async fn work(mut inbox: UnboundedReceiver<Job>) {
         }
     }
     while under_way.join_next().await.is_some() {}
-}
-
-fn ended() -> Error {
-    Error::new(Code::StoreUnavailable, "the thread of the Firestore store gave no answer")
-        .help("this may or may not be saved, everything told before it is; try again")
 }

@@ -1,0 +1,82 @@
+"""An S3 server of our own: moto, behind a gate that checks every signature with Amazon's own library for Python.
+
+moto takes whoever comes, and decides and puts in two steps. The gate refuses what is not signed as it should be, and lets
+requests pass one after the other. Buckets whose name begins with BUCKET are there as soon as somebody asks for them.
+
+Usage: s3.py PORT KEY_ID SECRET BUCKET
+"""
+
+import hashlib
+import io
+import sys
+import threading
+
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.moto_server.werkzeug_app import create_backend_app
+from moto.s3.models import s3_backends
+from werkzeug.serving import WSGIRequestHandler, run_simple
+
+PORT, KEY_ID, SECRET, BUCKET = sys.argv[1:]
+LOCK = threading.Lock()
+BACKEND = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+MOTO = create_backend_app("s3")
+
+
+def field(text, name):
+    return text.partition(f"{name}=")[2].partition(",")[0].strip()
+
+
+def refusal(environ, body):
+    """The word for what is wrong with a request; nothing when nothing is."""
+    head = {name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")}
+    who = head.get("authorization", "")
+    if not who.startswith("AWS4-HMAC-SHA256 "):
+        return "AccessDenied"
+    if hashlib.sha256(body).hexdigest() != head.get("x-amz-content-sha256"):
+        return "XAmzContentSHA256Mismatch"
+    key_id, _, region, service, _ = field(who, "Credential").split("/")
+    if key_id != KEY_ID:
+        return "InvalidAccessKeyId"
+    signed = field(who, "SignedHeaders").split(";")
+    url = f"http://{head['host']}{environ['RAW_URI']}"
+    request = AWSRequest(environ["REQUEST_METHOD"], url, {name: head[name] for name in signed}, body)
+    request.context["timestamp"] = head["x-amz-date"]
+    gate = S3SigV4Auth(Credentials(KEY_ID, SECRET), service, region)
+    to_sign = gate.string_to_sign(request, gate.canonical_request(request))
+    return None if gate.signature(to_sign, request) == field(who, "Signature") else "SignatureDoesNotMatch"
+
+
+def app(environ, start):
+    body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    environ["wsgi.input"] = io.BytesIO(body)
+    word = refusal(environ, body) if environ["PATH_INFO"] != "/ready" else "Ready"
+    if word:
+        said = f"<Error><Code>{word}</Code><Message>refused at the gate</Message></Error>".encode()
+        start("403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", str(len(said)))])
+        return [said]
+    told = []
+    with LOCK:
+        make(environ["PATH_INFO"].split("/")[1])
+        said = b"".join(MOTO(environ, lambda *words: told.extend(words[:2])))
+    head = [(name, value) for name, value in told[1] if name.lower() != "content-length"]
+    start(told[0], [*head, ("Content-Length", str(len(said)))])
+    return [said]
+
+
+def make(bucket):
+    """Whoever asks for a bucket of ours has one of its own: what is in one makes lists of it slow."""
+    if bucket.startswith(BUCKET) and bucket not in BACKEND.buckets:
+        BACKEND.create_bucket(bucket, "us-east-1")
+
+
+class Handler(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_request(self, *_):
+        pass
+
+
+run_simple("127.0.0.1", int(PORT), app, threaded=True, request_handler=Handler)

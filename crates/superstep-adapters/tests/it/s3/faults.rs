@@ -1,0 +1,161 @@
+//! A way to the server that fails, and servers that are not what they should be.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use superstep_core::error::Code;
+use superstep_core::port::{KeyValue, Put};
+use superstep_core::testing::block_on;
+
+use super::{ONLY_NEW, open, options, own_folder};
+use crate::server::{Act, Asked, Server};
+
+fn answer(status: u16, word: &str) -> Act {
+    Act::Answer(status, String::new(), format!("<Error><Code>{word}</Code><Message>planted</Message></Error>"))
+}
+
+/// A server that holds nothing and answers as S3 would, unless `decide` says otherwise.
+fn hollow(mut decide: impl FnMut(&Asked) -> Option<Act> + Send + 'static) -> Server {
+    Server::start(None, move |asked| {
+        decide(asked).unwrap_or_else(|| match asked.is("list-type=2") {
+            true => Act::Answer(200, String::new(), "<ListBucketResult></ListBucketResult>".to_owned()),
+            false => answer(412, "PreconditionFailed"),
+        })
+    })
+}
+
+/// R-FWK-40: a server that puts whatever the condition says is refused before anybody relies on it.
+#[test]
+fn a_careless_server_is_refused() {
+    for (ignored, told) in [("if-none-match", "If-None-Match"), ("if-match", "If-Match")] {
+        let server = hollow(move |asked| {
+            let is_ignored = asked.is("put ") && asked.head.contains(&format!("\r\n{ignored}:"));
+            is_ignored.then(|| Act::Answer(200, String::new(), String::new()))
+        });
+        let error = block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap_err();
+        assert!(error.message().contains(&format!("whatever `{told}` says")), "{error}");
+        assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, false));
+    }
+}
+
+/// R-FWK-40: refusals are told in words; something that is not S3 is told as that.
+#[test]
+fn refusals_are_told() {
+    for (status, word, told) in [
+        (403, "AccessDenied", "does not let us in"),
+        (400, "ExpiredToken", "does not take the token"),
+        (301, "PermanentRedirect", "is in another region"),
+        (501, "NotImplemented", "cannot do what is asked for"),
+        (400, "InvalidRequest", "refused a request"),
+    ] {
+        let server = Server::start(None, move |_| answer(status, word));
+        let error = block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap_err();
+        assert!(error.message().contains(told) && error.message().contains("planted"), "{error}");
+        assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, false));
+        assert_eq!(server.asked("http").len(), 1, "{word}");
+    }
+    let server = Server::start(None, |_| Act::Answer(200, String::new(), "<html>a page</html>".to_owned()));
+    let error = block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap_err();
+    assert!(error.message().contains("something else"), "{error}");
+}
+
+/// R-FWK-40: an object that somebody else put into the folder is refused by name, and never taken for a value.
+#[test]
+fn a_foreign_object_is_named() {
+    let server = hollow(|asked| {
+        let is_object = asked.is("get ") && asked.is("/f/theirs ");
+        is_object.then(|| Act::Answer(200, "etag: \"1\"\r\n".to_owned(), "a page of somebody else\n".to_owned()))
+    });
+    let store = open(&options(&format!("http://{}", server.address), "f"));
+    for error in
+        [block_on(store.get("theirs")).unwrap_err(), block_on(store.put("theirs", b"1", ONLY_NEW)).unwrap_err()]
+    {
+        assert_eq!(error.code(), Code::CheckpointCorrupt);
+        assert!(error.message().contains("`theirs`") && !error.to_string().contains("a page"), "{error}");
+    }
+}
+
+/// R-FWK-40: when our clock is wrong the time of the server is taken, and the request signed anew.
+#[test]
+fn a_wrong_clock_is_set_right() {
+    let server = hollow(|asked| {
+        let is_dated = asked.head.contains("x-amz-date: 20400101t0000");
+        let date = "date: Sun, 01 Jan 2040 00:00:00 GMT\r\n".to_owned();
+        let body = "<Error><Code>RequestTimeTooSkewed</Code></Error>".to_owned();
+        (!is_dated).then_some(Act::Answer(403, date, body))
+    });
+    block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap();
+    assert_eq!(server.asked("list-type=2").len(), 2);
+}
+
+/// R-FWK-40: a server that asks to wait is waited for, and one that is silent is given up after a while.
+#[test]
+fn a_server_is_waited_for_and_given_up() {
+    let mut acts = VecDeque::from([Act::Cut, Act::Answer(503, "retry-after: 1\r\n".to_owned(), String::new())]);
+    let server = hollow(move |asked| if asked.is("list-type=2") { acts.pop_front() } else { None });
+    let begun = Instant::now();
+    block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap();
+    assert!(begun.elapsed() >= Duration::from_secs(1), "it was not waited");
+
+    let server = hollow(|_| Some(Act::Hang));
+    let options = options(&format!("http://{}", server.address), "f").patience(Duration::from_millis(600));
+    let error = block_on(options.connect()).unwrap_err();
+    assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, true));
+    assert!(error.to_string().contains("no answer in time") && error.to_string().contains("may or may not"), "{error}");
+}
+
+mod on_a_server {
+    use super::super::shared;
+    use super::*;
+
+    /// R-FWK-40: what passes is tried again, and every put and removal comes out once.
+    #[test]
+    fn what_passes_is_tried_again() {
+        let upstream = shared().url();
+        let upstream = upstream.strip_prefix("http://").unwrap();
+        let busy = || answer(503, "SlowDown");
+        for acts in [
+            vec![busy(), busy()],
+            vec![answer(409, "ConditionalRequestConflict")],
+            vec![Act::Cut],
+            vec![Act::CutAfter],
+            vec![Act::CutAfter, busy(), Act::Cut],
+        ] {
+            let name = own_folder();
+            let direct = open(&options(&format!("http://{upstream}"), &name));
+            let through = |method: &'static str| {
+                let mut acts: VecDeque<Act> = acts.iter().cloned().collect();
+                let server = Server::start(Some(upstream), move |asked| match asked.is(method) && asked.is("/new ") {
+                    true => acts.pop_front().unwrap_or(Act::Pass),
+                    false => Act::Pass,
+                });
+                let store = open(&options(&format!("http://{}", server.address), &name));
+                (server, store)
+            };
+            let (server, store) = through("put ");
+            assert!(block_on(store.put("new", b"1", ONLY_NEW)).unwrap(), "{acts:?}");
+            assert!(server.asked("/new ").len() > 1, "{acts:?}");
+            assert!(!block_on(through("put ").1.put("new", b"2", ONLY_NEW)).unwrap(), "{acts:?}");
+            assert_eq!(block_on(through("get ").1.get("new")).unwrap(), Some(b"1".to_vec()), "{acts:?}");
+            assert!(block_on(through("put ").1.put("new", b"3", Put::default())).unwrap(), "{acts:?}");
+            assert_eq!(block_on(direct.get("new")).unwrap(), Some(b"3".to_vec()), "{acts:?}");
+            block_on(through("delete ").1.delete(&["new".to_owned()])).unwrap();
+            assert_eq!(block_on(direct.get("new")).unwrap(), None, "{acts:?}");
+        }
+    }
+
+    /// R-FWK-40: a refusal after a try of which nothing was heard leaves open what was done.
+    #[test]
+    fn a_refusal_after_silence_leaves_it_open() {
+        let upstream = shared().url();
+        let name = own_folder();
+        let acts = [Act::CutAfter, answer(403, "AccessDenied")];
+        let server = Server::failing(upstream.strip_prefix("http://").unwrap(), "/a ", &acts);
+        let store = open(&options(&format!("http://{}", server.address), &name));
+        let error = block_on(store.put("a", b"1", ONLY_NEW)).unwrap_err();
+        assert!(error.is_retryable() && error.to_string().contains("may or may not"), "{error}");
+        assert_eq!(block_on(open(&options(&upstream, &name)).get("a")).unwrap(), Some(b"1".to_vec()));
+        let sent = server.asked("/a ")[0].text();
+        assert!(sent.starts_with("superstep1 ") && sent.ends_with("\n1"), "another form needs another number: {sent}");
+    }
+}
