@@ -110,6 +110,11 @@ fn budget() -> f64 {
 }
 
 impl Times {
+    /// The CPU seconds of the best repetition.
+    pub(crate) fn least_cpu(&self) -> f64 {
+        self.cpu.iter().copied().fold(f64::MAX, f64::min)
+    }
+
     fn add(&mut self, spent: Spent) {
         self.wall.push(spent.wall / f64::from(self.iterations));
         self.cpu.push(spent.cpu / f64::from(self.iterations));
@@ -152,7 +157,7 @@ pub(crate) fn peak_rss_mb() -> f64 {
     (kilobytes / 1024.0 * 10.0).round() / 10.0
 }
 
-fn spread(values: &[f64]) -> Value {
+pub(crate) fn spread(values: &[f64]) -> Value {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let (middle, last) = (sorted.len() / 2, sorted.len() - 1);

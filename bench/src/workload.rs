@@ -13,10 +13,11 @@ mod concurrent;
 mod counter;
 mod fan_out;
 mod laps;
+mod stream;
 mod wide;
 
 /// The ids of the suite that are measured here; other numbers in their places are measured too.
-pub(crate) const KNOWN: [&str; 37] = [
+pub(crate) const KNOWN: [&str; 39] = [
     "w1_seq_10",
     "w1_seq_100",
     "w1_seq_1000",
@@ -42,6 +43,8 @@ pub(crate) const KNOWN: [&str; 37] = [
     "w7_ckpt_1000_pg",
     "w8_conc_1000x5_mem",
     "w8_conc_1000x5_sqlite",
+    "w9_stream_50000_messages",
+    "w9_stream_50000_events",
     "w10_cold",
     "w11_resume_5000_mem",
     "w11_latest_5000_mem",
@@ -66,6 +69,7 @@ pub(crate) enum Workload {
     Chat { turns: usize, store: Store },
     Checkpoints { supersteps: i64, store: Store },
     Concurrent { threads: usize, supersteps: usize, store: Store },
+    Stream { tokens: usize, reader: stream::Reader },
     Cold,
     Resume { checkpoints: i64, parts: &'static [&'static str], store: Store },
     Compile { nodes: usize },
@@ -91,6 +95,9 @@ impl Workload {
                 let (threads, supersteps) = pair(size)?;
                 Self::Concurrent { threads, supersteps, store: Store::kept(store)? }
             }
+            ["w9", "stream", tokens, mode] => {
+                Self::Stream { tokens: count(tokens)?, reader: stream::Reader::parse(mode)? }
+            }
             ["w10", "cold"] => Self::Cold,
             ["w11", part, checkpoints, store] => {
                 let (checkpoints, parts) = (checkpoints.parse().ok()?, counter::parts(part)?);
@@ -104,7 +111,9 @@ impl Workload {
     /// A runtime with workers only where tasks can run side by side.
     pub(crate) fn variants(&self) -> &'static [&'static str] {
         match self {
-            Self::Wide { .. } | Self::FanOut { .. } | Self::Concurrent { .. } => &[INLINE, THREADS],
+            Self::Wide { .. } | Self::FanOut { .. } | Self::Concurrent { .. } | Self::Stream { .. } => {
+                &[INLINE, THREADS]
+            }
             _ => &[INLINE],
         }
     }
@@ -121,6 +130,7 @@ impl Workload {
             Self::Concurrent { threads, supersteps, store } => {
                 concurrent::run(id, runtime, (threads, supersteps), store);
             }
+            Self::Stream { tokens, reader } => stream::run(id, runtime, tokens, reader),
             Self::Cold => cold::run(id, runtime),
             Self::Resume { checkpoints, parts, store } => counter::resume(runtime, checkpoints, parts, store),
             Self::Compile { nodes } => chain::compile(id, runtime, nodes),

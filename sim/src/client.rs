@@ -217,7 +217,7 @@ async fn watched(process: &Process, run: Run<Work, Process>) -> Result<Outcome<W
     let mut stream = run.stream();
     while let Some(event) = stream.next().await {
         if let EventKind::Machine(told) = &event.kind {
-            process.hears_event(&event.namespace, told);
+            process.hears_event(event.namespace(), told);
         }
         if process.one_in(8) {
             process.pause(Place::Reader).await;

@@ -158,7 +158,7 @@ fn hears_failure(course: &mut Course, disk: &Disk, error: &Error, is_alone: bool
 
 /// The values that were told are those on the disk, where the thread has not moved on since.
 fn same_values(disk: &Disk, namespace: &Namespace, event: &Event) -> Verdict {
-    let Event::Values { step, state } = event else { return Ok(()) };
+    let Event::Values { step, state, .. } = event else { return Ok(()) };
     if !namespace.is_root() {
         return Ok(());
     }

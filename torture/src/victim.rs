@@ -143,14 +143,14 @@ impl Victim<'_> {
 
 /// What an event lets the parent count on.
 fn telling(thread: &str, event: &RunEvent) -> Option<Told> {
-    let path = event.namespace.as_str().to_owned();
+    let path = event.namespace().as_str().to_owned();
     let EventKind::Machine(event) = &event.kind else { return None };
     match event {
         Event::TaskDone { task, node, step, .. } => {
             let key = key_of(thread, *task).to_string();
             Some(Told::Done { path, step: *step, node: node.to_string(), key })
         }
-        Event::Values { step, state } => {
+        Event::Values { step, state, .. } => {
             let work = state.state.downcast_ref::<Work>().map(digest);
             let digest = work.or_else(|| state.state.downcast_ref::<Part>().map(digest))?;
             Some(Told::Values { path, step: *step, digest })

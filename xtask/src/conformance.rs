@@ -22,9 +22,17 @@ const POSTGRES: &str = "SUPERSTEP_POSTGRES_URL";
 /// Every store.
 const STORES: [&str; 3] = ["memory", "sqlite", "postgres"];
 
-/// The program under test.
-const PROGRAM: [&str; 7] =
-    ["build", "--release", "--package", "superstep-adapters", "--all-features", "--example", "saver_stdio"];
+/// The program under test, with the doors that it uses.
+const PROGRAM: [&str; 8] = [
+    "build",
+    "--release",
+    "--package",
+    "superstep-adapters",
+    "--features",
+    "sqlite,postgres",
+    "--example",
+    "saver_stdio",
+];
 
 /// Puts stores under the suite: one, or all.
 ///

@@ -287,6 +287,11 @@ impl Machine {
         std::mem::take(&mut self.outbox).into_iter().map(|(commit, _)| *commit).collect()
     }
 
+    /// What may be told once the commit that is under way is saved: a rim that keeps events saves them with it.
+    pub fn saving_events(&self) -> &[Event] {
+        &self.saving_events
+    }
+
     /// Events made since the last call, in order.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
@@ -410,7 +415,10 @@ impl Machine {
         if self.config.observe {
             let id = self.task_id(&slot.due);
             let node = self.graph.node(slot.due.node).name.clone();
-            self.events.push(Event::TaskStarted { task: id, node, step: self.position.step + 1 });
+            let view = Some(StateRef { schema: self.graph.schema.clone(), state: self.view_of(slot.due.node) });
+            let (sent, step, checkpoint) =
+                (slot.due.send.as_ref().map(|send| send.payload.clone()), self.position.step + 1, self.head);
+            self.events.push(Event::TaskStarted { task: id, node, step, view, sent, checkpoint });
         }
         Task {
             index,

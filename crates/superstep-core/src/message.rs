@@ -12,6 +12,7 @@ mod read;
 mod schema;
 mod tokens;
 mod trim;
+mod usage;
 mod write;
 
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod tests;
 pub use content::{Content, Media, MediaSource, Part};
 pub use edit::{MessageEdit, MessageEdits, RemoveAll, RemoveMessage};
 pub use list::{Iter, Messages};
+pub(crate) use tokens::of_text as tokens_of_text;
 pub use tokens::{TokenCount, count_tokens};
 pub use trim::{TrimBudget, Trimmed, close_unanswered, trim};
 

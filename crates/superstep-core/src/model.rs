@@ -2,9 +2,13 @@
 //!
 //! The door to a model is `port::Model`. Whoever answers is named in every answer, and rules are never called anything else.
 
+mod estimate;
+mod fingerprint;
 mod request;
 mod trouble;
 
+pub use estimate::{estimate, estimate_input};
+pub use fingerprint::fingerprint_of;
 pub use request::{AnswerFormat, Request, ToolChoice};
 pub use trouble::Trouble;
 

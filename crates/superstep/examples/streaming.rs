@@ -26,7 +26,7 @@ async fn sign(cx: Cx) -> Result<PoemUpdate, NodeError> {
 
 fn line(event: RunEvent) -> String {
     match event.kind {
-        EventKind::Custom { node, value } => format!("{node} says {value}"),
+        EventKind::Custom { node, value, .. } => format!("{node} says {value}"),
         EventKind::Retry { node, attempt, error, .. } => {
             format!("{node} failed attempt {attempt}: {}", error.message())
         }

@@ -19,6 +19,7 @@ pages! {
     migrations "guides/migrations.md";
     retention "guides/retention.md";
     memory "guides/memory.md";
+    models "guides/models.md";
     failures "guides/failures.md";
     subgraphs "guides/subgraphs.md";
     testing "guides/testing.md";

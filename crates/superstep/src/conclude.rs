@@ -34,6 +34,10 @@ pub(crate) struct OutputJson {
 }
 
 impl OutputJson {
+    pub(crate) fn new(topology: &Arc<Topology>, state: &Arc<AnyState>) -> Self {
+        Self { topology: topology.clone(), state: state.clone() }
+    }
+
     pub(crate) fn to_json(&self) -> Result<Value> {
         let schema = &self.topology.schema;
         let names: Vec<&str> = self.topology.output.iter().map(|id| &*schema.field(*id).name).collect();

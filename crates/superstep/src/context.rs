@@ -25,7 +25,7 @@ use crate::output::NodeError;
 use crate::program::{NodeEntry, Program};
 use crate::run::UnderWay;
 use crate::store::SharedStore;
-use crate::stream::Sink;
+use crate::stream::{GraphRun, Sink};
 
 mod ask;
 mod numbers;
@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) world: Arc<dyn World>,
     pub(crate) control: Option<Control>,
     pub(crate) sink: Option<Sink>,
+    /// This graph as events name it, where somebody watches.
+    pub(crate) graph: Option<Arc<GraphRun>>,
     pub(crate) thread: Option<ThreadId>,
     pub(crate) run: RunId,
     pub(crate) namespace: Namespace,
@@ -342,10 +344,15 @@ impl Cx {
 
     /// Sends a value to whoever watches the run. Does nothing when nobody does.
     pub async fn emit(&self, value: impl serde::Serialize) -> Result<(), NodeError> {
+        self.emit_as(None, value).await
+    }
+
+    /// Sends a value to whoever watches the run, under a name.
+    pub(crate) async fn emit_as(&self, name: Option<&str>, value: impl serde::Serialize) -> Result<(), NodeError> {
         self.heartbeat_if_watched();
-        if let Some(sink) = &self.0.shared.sink {
+        if let Some(sink) = self.0.shared.sink.as_ref().filter(|sink| sink.wants(|interest| interest.custom)) {
             let value = serde_json::to_value(value)?;
-            sink.custom(self, value).await;
+            sink.custom(self, name.map(Into::into), value).await;
         }
         Ok(())
     }

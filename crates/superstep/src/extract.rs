@@ -148,7 +148,7 @@ where
 
 /// Sends values to whoever watches the run.
 #[derive(Clone)]
-pub struct Writer(Cx);
+pub struct Writer(pub(crate) Cx);
 
 impl Writer {
     /// Sends a value; waits while the reader is behind, and does nothing when there is none.
@@ -157,6 +157,14 @@ impl Writer {
     /// When the value cannot be written as JSON.
     pub async fn send(&self, value: impl serde::Serialize) -> Result<(), NodeError> {
         self.0.emit(value).await
+    }
+
+    /// As [`Writer::send`], under a name: the name of the event for those who read events.
+    ///
+    /// # Errors
+    /// When the value cannot be written as JSON.
+    pub async fn event(&self, name: &str, value: impl serde::Serialize) -> Result<(), NodeError> {
+        self.0.emit_as(Some(name), value).await
     }
 }
 

@@ -7,13 +7,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use superstep_core::checkpoint::Namespace;
 use superstep_core::command::Output;
 use superstep_core::error::{Code, Error, Problem, Result};
 use superstep_core::id::{CheckpointId, RunId, ThreadId};
-use superstep_core::machine::{Config, Machine, Warm, World};
+use superstep_core::machine::{Config, Machine, Outcome, Warm, World};
 use superstep_core::port::{At, Clock, Commit, Lease, Loaded, SharedCheckpointer, ThreadStatus};
+use superstep_core::state::Draft;
 use superstep_core::suggest::did_you_mean;
 
 use crate::call::{Call, Input};
@@ -25,8 +26,9 @@ use crate::durability::Saving;
 use crate::lanes::{Turn, WhenBusy};
 use crate::output::NodeError;
 use crate::program::Program;
-use crate::run::{drive_limited, unless_cancelled, within};
-use crate::subgraph::{Caller, Inside};
+use crate::run::{drive_limited, save_events, unless_cancelled, within};
+use crate::stream::{GraphEnd, GraphRun, Keeper, Sink};
+use crate::subgraph::{Caller, Inside, told_end, told_input};
 use crate::threads::prune_after;
 
 mod answered;
@@ -96,7 +98,11 @@ pub(crate) async fn start(mut call: Box<Call>) -> Result<RawOutcome> {
     if let Err(error) = &ended {
         Box::pin(note_stop(shared, machine, error)).await;
     }
-    match (ended, shared.flush().await) {
+    let mut flushed = shared.flush().await;
+    if shared.sink.is_some() {
+        flushed = Box::pin(told_last(shared, &ended, flushed)).await;
+    }
+    match (ended, flushed) {
         (Ok(mut outcome), Ok(())) => {
             keep_warm(shared, machine, store.as_ref());
             if shared.program.settings.retention.is_some() {
@@ -108,6 +114,27 @@ pub(crate) async fn start(mut call: Box<Call>) -> Result<RawOutcome> {
         // Whatever ended the run, what it thought saved is not.
         (Err(error), Err(_)) | (Ok(_), Err(error)) => Err(shared.not_saved(machine, error)),
     }
+}
+
+/// Tells that the run is over: its last event, after all that it speaks of is saved.
+async fn told_last(shared: &Shared, ended: &Result<Outcome>, flushed: Result<()>) -> Result<()> {
+    let Some(sink) = &shared.sink else { return flushed };
+    let (end, output) = match &flushed {
+        Ok(()) => told_end(shared, ended),
+        Err(error) => (GraphEnd::Failed(error.clone()), Value::Null),
+    };
+    let last = pin!(async {
+        sink.ended(shared, end, output).await;
+        Ok(())
+    });
+    // A reader that is behind can be cancelled; what the run did cannot.
+    let _ = match &shared.control {
+        Some(control) if !control.is_cancelled() => unless_cancelled(control, last).await,
+        _ => last.await,
+    };
+    flushed?;
+    save_events(shared).await;
+    shared.flush().await
 }
 
 /// A run that has begun, with its place on the thread: given back when the run is dropped, however it ends.
@@ -146,6 +173,7 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
         place.turn.started_at(loaded.as_ref().map(|loaded| loaded.checkpoint.id));
     }
     let Saving { saver, backlog, stage, records } = saving(&call, place.as_ref());
+    let sink = sink(&mut call, thread.as_ref()).await?;
     let shared = Arc::new(Shared {
         program: call.program.clone(),
         context,
@@ -158,7 +186,8 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
         clock,
         world: world.clone(),
         control,
-        sink: call.sink.take(),
+        graph: sink.as_ref().map(|_| graph_run(&call, run, thread.clone())),
+        sink,
         thread,
         run,
         namespace: Namespace::root(),
@@ -174,11 +203,43 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
     let mut machine = Machine::with(call.program.topology.clone(), config(&call, &shared), loaded, warm)
         .map_err(|error| error.on_thread(shared.thread.as_ref()))?;
     let answers = answered_ids(&call.input).filter(|_| !forked);
+    let told = match &call.input {
+        Input::Values(draft) => told_input(&shared, draft, false),
+        _ => told_input(&shared, &Draft::Json(Map::new()), true),
+    };
     if let Err(error) = begin(&mut machine, call.input, call.command, forked) {
         let error = told_why(&shared, &machine, answers, error).await;
         return Err(error.on_thread(shared.thread.as_ref()));
     }
+    if let (Some(sink), Some(input)) = (&shared.sink, told) {
+        sink.started(&shared, input).await;
+    }
     Ok(Box::new(Begun { machine, shared, store: call.checkpointer, _place: place }))
+}
+
+/// Where events go: to the reader, and to the store where they are to be kept.
+async fn sink(call: &mut Call, thread: Option<&ThreadId>) -> Result<Option<Sink>> {
+    let sink = call.sink.take();
+    if !call.keeps_events {
+        return Ok(sink);
+    }
+    let (Some(saver), Some(thread)) = (&call.checkpointer, thread) else {
+        return Err(Error::new(Code::NoCheckpointer, "keeping events needs a store, and there is none")
+            .help("give one: `graph.checkpointer(..)` or `run.checkpointer(..)`"));
+    };
+    let last = {
+        let _ = (saver, thread);
+        0
+    };
+    Ok(Some(Sink::keeping(sink, Arc::new(Keeper::new(last)))))
+}
+
+/// The outermost graph as events name it.
+fn graph_run(call: &Call, run: RunId, thread: Option<ThreadId>) -> Arc<GraphRun> {
+    let metadata = call.metadata.iter().filter(|(key, _)| !key.starts_with("__"));
+    let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let said = (call.tags.clone().into(), Arc::new(metadata));
+    GraphRun::new(run, &call.program.topology, (Namespace::root(), thread), said, None)
 }
 
 /// What stands between the run and its store.

@@ -23,6 +23,7 @@ mod handler;
 mod lanes;
 mod launch;
 mod memory;
+pub mod model;
 mod node;
 mod output;
 mod program;
@@ -56,7 +57,10 @@ pub use output::{Command, IntoOutput, NodeError, ToParent};
 pub use program::Persistence;
 pub use retry::Retry;
 pub use store::{MemoryStore, SharedStore, Store};
-pub use stream::{EventKind, ModelCall, ModelEvent, RunEvent, RunStream, ToolEvent, ToolRun};
+pub use stream::{
+    EventData, EventForm, EventKind, EventMetadata, EventStream, GraphEnd, GraphRun, ModelCall, ModelEvent, PartData,
+    PartStream, RunEvent, RunStream, StreamEvent, StreamMode, StreamPart, ToolEvent, ToolRun,
+};
 pub use threads::{Checked, Depth, Finding, Pruned, Snapshot, TaskState, Threads, UpdateState};
 
 #[cfg(feature = "firestore")]

@@ -19,6 +19,11 @@ use crate::context::{Shared, over_budget};
 use crate::control::Control;
 use crate::executor::{Tasks, detach, run_task, task_cx};
 
+mod kept;
+
+pub(crate) use kept::save_events;
+use kept::{keeping, save_with_events};
+
 /// Runs a machine to its end.
 pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &mut Tasks) -> Result<Outcome> {
     let mut begun = 0;
@@ -71,9 +76,15 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &m
                 machine.saved();
             }
             Step::Save(commit) => {
-                save(shared, &commit).await.map_err(|error| shared.not_saved(machine, error))?;
-                drop(commit);
+                let saved = match keeping(shared) {
+                    None => save(shared, &commit).await,
+                    Some(_) => Box::pin(save_with_events(shared, machine, *commit)).await,
+                };
+                saved.map_err(|error| shared.not_saved(machine, error))?;
                 machine.saved();
+                if let Some((sink, _)) = keeping(shared) {
+                    Box::pin(sink.publish_saved(shared, machine.take_events())).await;
+                }
             }
             // The last events are told by the caller: the outcome must not get lost while a reader is behind.
             Step::Stop(outcome) => return Ok(*outcome),
@@ -231,8 +242,11 @@ async fn wind_up(machine: &mut Machine, shared: &Shared, tasks: &mut Tasks) -> O
     loop {
         match machine.step() {
             Step::Save(commit) => {
-                save(shared, &commit).await.ok()?;
+                save_with_events(shared, machine, *commit).await.ok()?;
                 machine.saved();
+                if let Some((sink, _)) = keeping(shared) {
+                    sink.publish_saved(shared, machine.take_events()).await;
+                }
             }
             Step::Run(_) => machine.cancel(),
             Step::Cancel(indices) | Step::Abort(indices) => tasks.cancel(&indices),

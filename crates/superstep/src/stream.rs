@@ -1,7 +1,8 @@
 //! Watching a run: one bounded stream of events, made only when somebody listens.
 //!
 //! The stream *is* the run: polling it drives the run, dropping it stops the run at its next await point.
-//! A reader that is behind holds the run back; nothing is skipped and nothing piles up.
+//! A reader that is behind holds the run back; nothing is skipped and nothing piles up. `parts` gives events by mode,
+//! `events` in the form of `stream_events`; both are views of the one stream here.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,40 +13,81 @@ use futures_core::Stream;
 use serde_json::Value;
 use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Error, Result};
+use superstep_core::id::TaskId;
 use superstep_core::machine::Event;
-use superstep_core::port::{BoxFuture, StateRef};
+use superstep_core::port::BoxFuture;
 use tokio::sync::mpsc;
 
+mod events;
+pub(crate) mod form;
+mod graph_run;
+mod heard;
+mod kept;
+mod parts;
 mod said;
+mod sink;
 
+pub use events::{EventData, EventForm, EventMetadata, EventStream, StreamEvent};
+pub(crate) use graph_run::NO_STREAM;
+pub use graph_run::{GraphEnd, GraphRun};
+pub(crate) use heard::Interest;
+pub(crate) use kept::Keeper;
+pub(crate) use parts::interest;
+pub use parts::{PartData, PartStream, StreamMode, StreamPart};
 pub use said::{ModelCall, ModelEvent, ToolEvent, ToolRun};
-
-use crate::conclude::output_of;
-use crate::context::{Cx, Shared};
-use crate::output::NodeError;
+pub(crate) use sink::Sink;
 
 /// How many events wait for a reader before the run does.
 const BUFFER: usize = 64;
 
-/// One thing a run says, with the path of the graph it happened in.
+/// One thing a run says, with the graph it happened in.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct RunEvent {
-    /// The path of the graph; empty for the outermost.
-    pub namespace: Namespace,
+    /// Its place among the events of the run, as this reader gets them: each is higher than the one before.
+    pub seq: u64,
+    /// When, in microseconds since 1970, by the run's clock.
+    pub time: i64,
+    /// The graph, with its place in the run.
+    pub graph: Arc<GraphRun>,
     /// What.
     pub kind: EventKind,
+}
+
+impl RunEvent {
+    /// The path of the graph; empty for the outermost.
+    #[must_use]
+    pub fn namespace(&self) -> &Namespace {
+        &self.graph.namespace
+    }
 }
 
 /// What a run says.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum EventKind {
+    /// A graph begins: the outermost, or one inside.
+    Started {
+        /// What it begins with, as JSON; null when it goes on.
+        input: Value,
+    },
+    /// A graph is over. The last event of each.
+    Ended {
+        /// How.
+        end: GraphEnd,
+        /// What it gives, as JSON; null when it failed.
+        output: Value,
+    },
     /// Something the machine says: tasks, values, checkpoints, interrupts, warnings.
     Machine(Event),
     /// Something a node says.
     Custom {
         /// The node.
         node: Arc<str>,
+        /// The task.
+        task: TaskId,
+        /// What it calls it, where it has a name for it.
+        name: Option<Arc<str>>,
         /// What it said.
         value: Value,
     },
@@ -67,6 +109,8 @@ pub enum EventKind {
     Retry {
         /// The node.
         node: Arc<str>,
+        /// The task.
+        task: TaskId,
         /// The attempt that failed, from 1.
         attempt: u32,
         /// The wait before the next.
@@ -76,64 +120,18 @@ pub enum EventKind {
     },
 }
 
-/// Where events go.
-#[derive(Clone)]
-pub(crate) struct Sink(mpsc::Sender<RunEvent>);
-
-impl Sink {
-    pub(crate) fn open() -> (Self, mpsc::Receiver<RunEvent>) {
-        let (sender, receiver) = mpsc::channel(BUFFER);
-        (Self(sender), receiver)
-    }
-
-    pub(crate) async fn publish(&self, shared: &Shared, events: Vec<Event>) {
-        for event in events {
-            self.send(&shared.namespace, EventKind::Machine(visible(shared, event))).await;
-        }
-    }
-
-    pub(crate) async fn custom(&self, cx: &Cx, value: Value) {
-        self.send(cx.namespace(), EventKind::Custom { node: cx.node().into(), value }).await;
-    }
-
-    pub(crate) async fn retry(&self, cx: &Cx, attempt: u32, wait: Duration, error: &NodeError) {
-        let error = error.error().clone();
-        self.send(cx.namespace(), EventKind::Retry { node: cx.node().into(), attempt, wait, error }).await;
-    }
-
-    pub(crate) async fn tool(&self, cx: &Cx, call: &Arc<ToolRun>, what: ToolEvent) {
-        self.send(cx.namespace(), EventKind::Tool { call: call.clone(), what }).await;
-    }
-
-    async fn send(&self, namespace: &Namespace, kind: EventKind) {
-        // A reader that has gone does not stop the run here: whoever holds the run decides that.
-        let _ = self.0.send(RunEvent { namespace: namespace.clone(), kind }).await;
-    }
-}
-
-/// The event as readers see it: values have only fields of the output schema.
-fn visible(shared: &Shared, event: Event) -> Event {
-    match event {
-        Event::Values { step, state } if shared.program.hides_fields => {
-            let schema = state.schema;
-            let state = output_of(&shared.program.topology, &state.state);
-            Event::Values { step, state: StateRef { schema, state } }
-        }
-        event => event,
-    }
-}
-
 /// A run that is watched. Ends after the run's last event.
 #[must_use = "a stream drives its run only while it is polled"]
 pub struct RunStream<T> {
     run: Option<BoxFuture<'static, Result<T>>>,
     events: mpsc::Receiver<RunEvent>,
     result: Option<Result<T>>,
+    seq: u64,
 }
 
 impl<T> RunStream<T> {
     pub(crate) fn new(run: BoxFuture<'static, Result<T>>, events: mpsc::Receiver<RunEvent>) -> Self {
-        Self { run: Some(run), events, result: None }
+        Self { run: Some(run), events, result: None, seq: 0 }
     }
 
     /// The next event, or `None` when the run has ended.
@@ -158,6 +156,12 @@ impl<T> RunStream<T> {
         while self.next().await.is_some() {}
         self.result.unwrap_or_else(|| Err(Error::internal("a stream ended without a result")))
     }
+
+    fn numbered(&mut self, mut event: RunEvent) -> RunEvent {
+        self.seq += 1;
+        event.seq = self.seq;
+        event
+    }
 }
 
 impl<T: Unpin> Stream for RunStream<T> {
@@ -166,7 +170,7 @@ impl<T: Unpin> Stream for RunStream<T> {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<RunEvent>> {
         let this = &mut *self;
         if let Poll::Ready(Some(event)) = this.events.poll_recv(context) {
-            return Poll::Ready(Some(event));
+            return Poll::Ready(Some(this.numbered(event)));
         }
         if let Some(run) = &mut this.run
             && let Poll::Ready(result) = run.as_mut().poll(context)
@@ -175,7 +179,7 @@ impl<T: Unpin> Stream for RunStream<T> {
             this.run = None;
         }
         match this.events.poll_recv(context) {
-            Poll::Ready(Some(event)) => Poll::Ready(Some(event)),
+            Poll::Ready(Some(event)) => Poll::Ready(Some(this.numbered(event))),
             Poll::Ready(None) => Poll::Ready(None),
             // The run is over but a child still holds its end of the channel: nothing more will come.
             Poll::Pending if this.run.is_none() => Poll::Ready(None),

@@ -21,13 +21,14 @@ use superstep_core::state::{Draft, State};
 use superstep_core::update::{How, Update, Write};
 
 use crate::compiled::Compiled;
-use crate::conclude::{RawOutcome, conclude};
+use crate::conclude::{OutputJson, RawOutcome, conclude};
 use crate::context::{Ask, Cx, Kind, Place, Shared};
 use crate::handler::{Action, IntoNode};
 use crate::node::Policies;
 use crate::output::{NodeError, Stopped};
 use crate::program::{Persistence, Program};
 use crate::run::publish;
+use crate::stream::{GraphEnd, GraphRun, Sink, form};
 
 mod unfinished;
 
@@ -137,6 +138,7 @@ impl Inside {
         }
         machine.give_answers(cx.answers().cloned());
         warn_of_unused_store(&mut machine, program, cx);
+        let told = told_input(&shared, &input, resumes);
         let mut baseline = None;
         if resumes && !is_planted(Bug::InputTwice) {
             baseline = first_state(&shared).await?;
@@ -148,8 +150,16 @@ impl Inside {
             Some(state) => sums(program, cx, &**state)?,
             None => sums(program, cx, &*machine.state().state)?,
         };
-        let outcome = drive_inside(&mut machine, &shared).await?;
+        if let (Some(sink), Some(input)) = (&shared.sink, told) {
+            Box::pin(sink.started(&shared, input)).await;
+        }
+        let ended = drive_inside(&mut machine, &shared).await;
         publish(&mut machine, &shared).await;
+        if let Some(sink) = &shared.sink {
+            let (end, output) = told_end(&shared, &ended);
+            Box::pin(sink.ended(&shared, end, output)).await;
+        }
+        let outcome = ended?;
         shared.note(&outcome.warnings);
         match outcome.end {
             End::Interrupted(questions) => Ask(cx.clone()).pass_on(questions).await,
@@ -272,6 +282,34 @@ fn added(field: &Field, id: FieldId, before: &Value, after: Value) -> Write {
     }
 }
 
+/// What a graph begins with, for whoever watches; null when it goes on.
+pub(crate) fn told_input(shared: &Shared, input: &Draft, goes_on: bool) -> Option<Value> {
+    let wants = shared.sink.as_ref().is_some_and(|sink| sink.wants(|interest| interest.graphs));
+    wants.then(|| match input {
+        _ if goes_on => Value::Null,
+        Draft::Json(map) => Value::Object(map.clone()),
+        Draft::Typed(update) => form::update(&shared.program.topology, update),
+    })
+}
+
+/// How a graph ended and what it gives, for whoever watches.
+pub(crate) fn told_end(shared: &Shared, ended: &Result<Outcome>) -> (GraphEnd, Value) {
+    let outcome = match ended {
+        Ok(outcome) => outcome,
+        Err(error) => return (GraphEnd::Failed(error.clone()), Value::Null),
+    };
+    let end = match &outcome.end {
+        End::Interrupted(questions) => GraphEnd::Interrupted(questions.clone()),
+        End::Paused(_) => GraphEnd::Paused,
+        End::Drained => GraphEnd::Drained,
+        End::Failed(error) => return (GraphEnd::Failed(error.clone()), Value::Null),
+        _ => GraphEnd::Finished,
+    };
+    let wants = shared.sink.as_ref().is_some_and(|sink| sink.wants(|interest| interest.graphs));
+    let state = || OutputJson::new(&shared.program.topology, &outcome.state).to_json();
+    (end, if wants { form::told(state()) } else { Value::Null })
+}
+
 /// The store around is the one that is used: where there is none, one of the graph's own would be forgotten silently.
 fn warn_of_unused_store(machine: &mut Machine, program: &Program, cx: &Cx) {
     let settings = &program.settings;
@@ -287,7 +325,8 @@ fn inner_shared(program: &Arc<Program>, caller: &Caller, context: Option<Context
     let cx = &caller.cx;
     let outer = &cx.0.shared;
     let saves = program.settings.persistence != Persistence::Stateless;
-    let segment = segment(program, caller, cx.task_name());
+    let namespace = outer.namespace.child(&segment(program, caller, cx.task_name()));
+    let sink = outer.sink.as_ref().and_then(Sink::inside);
     Arc::new(Shared {
         program: program.clone(),
         context: context.unwrap_or_else(|| outer.context.clone()),
@@ -300,10 +339,14 @@ fn inner_shared(program: &Arc<Program>, caller: &Caller, context: Option<Context
         clock: outer.clock.clone(),
         world: outer.world.clone(),
         control: outer.control.clone(),
-        sink: outer.sink.clone(),
+        graph: sink.as_ref().and(outer.graph.as_ref()).map(|graph| {
+            let (said, around) = ((outer.tags.clone(), graph.metadata.clone()), Some((cx.task_id(), graph.clone())));
+            GraphRun::new(outer.run, &program.topology, (namespace.clone(), outer.thread.clone()), said, around)
+        }),
+        sink,
         thread: outer.thread.clone(),
         run: outer.run,
-        namespace: outer.namespace.child(&segment),
+        namespace,
         tags: outer.tags.clone(),
         metadata: outer.metadata.clone(),
         configurable: outer.configurable.clone(),

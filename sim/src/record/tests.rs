@@ -155,9 +155,25 @@ fn a_finished_sibling_that_is_lost_is_found() {
 fn what_is_told_before_it_is_saved_is_found() {
     let mut record = begun();
     let root = Namespace::root();
-    let saved = Event::Checkpoint { id: id(1), parent: None, step: 1, source: Source::Input, next: Vec::new() };
+    let saved = Event::Checkpoint {
+        id: id(1),
+        parent: None,
+        step: 1,
+        source: Source::Input,
+        next: Vec::new(),
+        tasks: Vec::new(),
+        state: None,
+    };
     assert_eq!(record.tells(&root, &saved), Ok(true));
-    let lost = Event::Checkpoint { id: id(2), parent: None, step: 2, source: Source::Loop, next: Vec::new() };
+    let lost = Event::Checkpoint {
+        id: id(2),
+        parent: None,
+        step: 2,
+        source: Source::Loop,
+        next: Vec::new(),
+        tasks: Vec::new(),
+        state: None,
+    };
     assert_eq!(rule(record.tells(&root, &lost)), Rule::ToldIsSaved);
     let update = superstep::core::update::Update::new();
     let task_done = Event::TaskDone { task: TASK, node: "node".into(), step: 2, update, cached: false };
@@ -165,7 +181,8 @@ fn what_is_told_before_it_is_saved_is_found() {
     record.committed(&commit(1, None, vec![(TASK, done())])).unwrap();
     assert_eq!(record.tells(&root, &task_done), Ok(true));
     assert_eq!(rule(record.tells_checkpoint(id(3))), Rule::ToldIsSaved);
-    let begun = Event::TaskStarted { task: TASK, node: "node".into(), step: 9 };
+    let begun =
+        Event::TaskStarted { task: TASK, node: "node".into(), step: 9, view: None, sent: None, checkpoint: None };
     assert_eq!(record.tells(&root, &begun), Ok(false));
 }
 

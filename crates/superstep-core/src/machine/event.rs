@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::checkpoint::{Question, Source};
+use crate::datum::Datum;
 use crate::error::Error;
 use crate::id::{CheckpointId, TaskId};
 use crate::port::StateRef;
@@ -20,6 +21,12 @@ pub enum Event {
         node: Arc<str>,
         /// The superstep.
         step: i64,
+        /// What it sees: the state, as far as it may read it.
+        view: Option<StateRef>,
+        /// What it was sent in place of it.
+        sent: Option<Datum>,
+        /// The checkpoint it works on.
+        checkpoint: Option<CheckpointId>,
     },
     /// A task ended well.
     TaskDone {
@@ -45,12 +52,25 @@ pub enum Event {
         /// Why.
         error: Error,
     },
+    /// A task waits for answers.
+    TaskAsked {
+        /// The task.
+        task: TaskId,
+        /// Its node.
+        node: Arc<str>,
+        /// The superstep.
+        step: i64,
+        /// Its questions.
+        questions: Vec<Question>,
+    },
     /// A superstep was applied; comes after it is saved.
     Values {
         /// The step.
         step: i64,
         /// The state after it.
         state: StateRef,
+        /// Whether a field changed that callers see.
+        is_visible: bool,
     },
     /// A checkpoint was saved.
     Checkpoint {
@@ -64,6 +84,10 @@ pub enum Event {
         source: Source,
         /// The nodes that are due.
         next: Vec<Arc<str>>,
+        /// The tasks that are due, with their nodes.
+        tasks: Vec<(TaskId, Arc<str>)>,
+        /// The state.
+        state: Option<StateRef>,
     },
     /// The run waits for answers.
     Interrupted {

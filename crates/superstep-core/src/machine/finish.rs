@@ -36,7 +36,7 @@ impl Machine {
         let status = match end {
             TaskEnd::Done(output) => self.done(index, output, false),
             TaskEnd::Cached(output) => self.done(index, output, true),
-            TaskEnd::Asked(questions) => Status::Asked(questions),
+            TaskEnd::Asked(questions) => self.asked(index, questions),
             TaskEnd::Paused(nodes) => Status::Paused(nodes),
             TaskEnd::Failed(error) => self.failed(index, error),
             TaskEnd::Cancelled => Status::Cancelled,
@@ -59,6 +59,16 @@ impl Machine {
             }
             Err(error) => self.failed(index, error),
         }
+    }
+
+    fn asked(&mut self, index: usize, questions: Vec<Question>) -> Status {
+        if self.config.observe {
+            let (task, node) = self.names(index);
+            let (step, questions) = (self.position.step + 1, questions.clone());
+            // What waits for a person is told once it is saved, in every mode.
+            self.unsaved_events.push(Event::TaskAsked { task, node, step, questions });
+        }
+        Status::Asked(questions)
     }
 
     fn failed(&mut self, index: usize, error: Error) -> Status {

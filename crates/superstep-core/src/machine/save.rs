@@ -28,7 +28,9 @@ impl Machine {
         self.is_migrated = false;
         if self.config.observe {
             let step = self.position.step;
-            self.tell(Event::Values { step, state: self.state() });
+            let is_visible =
+                source == Source::Input || applied.changes.iter().any(|(id, _)| self.graph.output.contains(id));
+            self.tell(Event::Values { step, state: self.state(), is_visible });
         }
         let Some(lease) = self.config.lease.clone() else { return };
         if self.holds_back(source) {
@@ -65,7 +67,10 @@ impl Machine {
         if self.config.observe {
             let (id, parent, source) = (made.id, made.parent, made.source);
             let (step, next) = (self.position.step, self.next_names());
-            self.unsaved_events.push(Event::Checkpoint { id, parent, step, source, next });
+            let due = self.position.due.iter();
+            let tasks = due.map(|due| (self.task_id(due), self.graph.node(due.node).name.clone())).collect();
+            let state = Some(self.state());
+            self.unsaved_events.push(Event::Checkpoint { id, parent, step, source, next, tasks, state });
         }
         self.send_off(Commit {
             lease,

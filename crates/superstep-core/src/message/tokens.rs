@@ -52,7 +52,7 @@ fn of_part(part: &Part) -> u64 {
 }
 
 /// Four letters of ASCII are about one token; other letters are often one each, and a budget should rather be kept.
-fn of_text(text: &str) -> u64 {
+pub(crate) fn of_text(text: &str) -> u64 {
     let (ascii, other) = text.chars().fold((0_u64, 0_u64), |(ascii, other), letter| match letter.is_ascii() {
         true => (ascii + 1, other),
         false => (ascii, other + 1),

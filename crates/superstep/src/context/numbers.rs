@@ -17,15 +17,16 @@ pub(crate) enum Kind {
     Question,
     Call,
     Child,
+    Model,
 }
 
 /// How many of each kind there were so far.
 #[derive(Default)]
-pub(crate) struct Numbers([AtomicU32; 3]);
+pub(crate) struct Numbers([AtomicU32; 4]);
 
 impl Numbers {
     pub(crate) fn from(first: u32) -> Self {
-        Self([first; 3].map(AtomicU32::new))
+        Self([first; 4].map(AtomicU32::new))
     }
 
     pub(crate) fn restart(&self) {

@@ -27,7 +27,7 @@ pub struct ModelCall {
     pub model: ModelInfo,
     /// The id of the message that the answer becomes.
     pub message: MessageId,
-    /// Labels, of the node and of the call.
+    /// Labels of the call.
     pub tags: Vec<String>,
 }
 

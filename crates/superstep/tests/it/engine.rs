@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use superstep::core::machine::{Event, World};
 use superstep::core::port::{BoxFuture, Clock};
-use superstep::{EventKind, Graph, Outcome, Record, Result, Run, RunEvent, Schema};
+use superstep::{EventKind, Graph, GraphEnd, Outcome, Record, Result, Run, RunEvent, Schema};
 
 /// A state with a list, a sum, a text that grows and two plain fields.
 pub(crate) fn schema() -> Arc<Schema> {
@@ -145,14 +145,18 @@ pub(crate) async fn transcript(run: Run<Record>) -> (Vec<String>, Result<Outcome
 }
 
 fn line(event: &RunEvent) -> String {
-    let path = event.namespace.as_str().split('|').map(|part| part.split(':').next().unwrap_or_default());
+    let path = event.namespace().as_str().split('|').map(|part| part.split(':').next().unwrap_or_default());
     let path = path.collect::<Vec<_>>().join("/");
     let what = match &event.kind {
         EventKind::Machine(event) => machine_line(event),
-        EventKind::Custom { node, value } => format!("{node} says {value}"),
-        EventKind::Retry { node, attempt, wait, error } => {
+        EventKind::Custom { node, value, .. } => format!("{node} says {value}"),
+        EventKind::Retry { node, attempt, wait, error, .. } => {
             format!("{node} retry {attempt} in {wait:?}: {}", error.code())
         }
+        EventKind::Started { input } => format!("begins with {input}"),
+        EventKind::Ended { end: GraphEnd::Finished, .. } => "ends".to_owned(),
+        EventKind::Ended { end: GraphEnd::Interrupted(_), .. } => "ends with a question".to_owned(),
+        EventKind::Ended { end: GraphEnd::Failed(error), .. } => format!("fails: {}", error.code()),
         _ => "?".to_owned(),
     };
     if path.is_empty() { what } else { format!("{path}: {what}") }
@@ -166,6 +170,7 @@ fn machine_line(event: &Event) -> String {
         Event::TaskFailed { node, step, error, .. } => format!("{step} {node} failed: {}", error.code()),
         Event::Values { step, .. } => format!("{step} values"),
         Event::Checkpoint { step, next, .. } => format!("{step} saved, next {next:?}"),
+        Event::TaskAsked { node, step, .. } => format!("{step} {node} asked"),
         Event::Interrupted { questions } => format!("asks {}", questions.len()),
         Event::Warning { message } => format!("warning: {message}"),
         _ => "?".to_owned(),

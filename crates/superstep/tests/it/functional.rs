@@ -118,6 +118,7 @@ async fn an_entrypoint_has_checkpoints_and_events() {
     let (lines, done) = transcript(double.run(&4).thread("t")).await;
     assert_eq!((double.output(&done.unwrap()).unwrap(), double.graph().name()), (Some(8), "double"));
     insta::assert_snapshot!(lines.join("\n"), @r#"
+    begins with {"input":4}
     0 values
     0 saved, next ["double"]
     1 double started
@@ -125,6 +126,7 @@ async fn an_entrypoint_has_checkpoints_and_events() {
     1 double done
     1 values
     1 saved, next []
+    ends
     "#);
     assert_eq!(double.graph().threads().history("t", &Default::default()).await.unwrap().len(), 2);
 }

@@ -136,14 +136,16 @@ async fn every_attempt_is_an_event() {
     g.edge(START, a).edge(a, END);
     let (lines, done) = transcript(g.compile().unwrap().run(json!({ "n": 0 }))).await;
     assert_eq!(field(&done.unwrap(), "n"), json!(1));
-    insta::assert_snapshot!(lines.join("\n"), @"
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    begins with {"n":0}
     0 values
     1 a started
     a retry 1 in 500ms: SS-011
     a retry 2 in 1s: SS-011
     1 a done
     1 values
-    ");
+    ends
+    "#);
 }
 
 /// R-FWK-15, R-REF-106: an attempt that failed leaves nothing; the attempt and its first time can be read.

@@ -35,6 +35,7 @@ async fn a_run_is_streamed_in_order() {
     let (lines, done) = transcript(fork().run(json!({ "n": 1 })).thread("t")).await;
     assert!(done.unwrap().is_finished());
     insta::assert_snapshot!(lines.join("\n"), @r#"
+    begins with {"n":1}
     0 values
     0 saved, next ["a"]
     1 a started
@@ -48,6 +49,7 @@ async fn a_run_is_streamed_in_order() {
     2 c done
     2 values
     2 saved, next []
+    ends
     "#);
 }
 

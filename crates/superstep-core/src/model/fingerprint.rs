@@ -1,0 +1,157 @@
+//! The same question has the same number: a request in one written form, and the hash of that form.
+//!
+//! Only what reaches the model counts. Ids, times, costs and notes of messages, and the version of a prompt, do not: two
+//! runs that ask the same thing give the same number. Recordings are found by it, so the form never changes silently.
+
+use serde_json::{Map, Value, json};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{ModelInfo, Request};
+use crate::message::{Message, Role, ToolStatus};
+use crate::tool::ToolSpec;
+
+impl Request {
+    /// What is asked of this model, in one written form: keys sorted, nothing that the model does not get.
+    #[must_use]
+    pub fn canonical(&self, model: &ModelInfo) -> Value {
+        let mut form = Map::new();
+        let mut put = |name: &str, value: Option<Value>| drop(value.map(|value| form.insert(name.to_owned(), value)));
+        put("model", Some(format!("{}/{}", model.provider, model.name).into()));
+        put("messages", Some(self.messages.iter().map(|message| of_message(message)).collect()));
+        put("tools", (!self.tools.is_empty()).then(|| self.tools.iter().map(|tool| of_tool(tool)).collect()));
+        put("tool_choice", (!self.tools.is_empty()).then(|| json!(self.tool_choice)));
+        put("format", self.format.as_ref().map(|format| json!(format)));
+        put("temperature", self.temperature.map(Value::from));
+        put("top_p", self.top_p.map(Value::from));
+        put("max_tokens", self.max_tokens.map(Value::from));
+        put("stop", (!self.stop.is_empty()).then(|| json!(self.stop)));
+        put("seed", self.seed.map(Value::from));
+        sorted(Value::Object(form))
+    }
+
+    /// The number of what is asked of this model: equal for equal questions, on every machine and in every process.
+    ///
+    /// ```
+    /// use superstep_core::message::Message;
+    /// use superstep_core::model::{ModelInfo, ModelKind, Request};
+    ///
+    /// let model = ModelInfo::new("local", "rules", ModelKind::Rules);
+    /// let number = |id| Request::new([Message::user("hi").with_id(id)]).fingerprint(&model);
+    /// assert_eq!(number("1"), number("2"));
+    /// ```
+    #[must_use]
+    pub fn fingerprint(&self, model: &ModelInfo) -> u128 {
+        fingerprint_of(&self.canonical(model))
+    }
+}
+
+/// The number of a written form; see [`Request::canonical`].
+#[must_use]
+pub fn fingerprint_of(canonical: &Value) -> u128 {
+    xxh3_128(canonical.to_string().as_bytes())
+}
+
+fn of_message(message: &Message) -> Value {
+    let mut form =
+        Map::from_iter([("role".to_owned(), json!(message.role)), ("content".to_owned(), json!(message.content))]);
+    if let Some(name) = &message.name {
+        form.insert("name".to_owned(), json!(name));
+    }
+    if !message.tool_calls.is_empty() {
+        let calls = message.tool_calls.iter().map(|call| json!({"id": call.id, "name": call.name, "args": call.args}));
+        form.insert("tool_calls".to_owned(), calls.collect());
+    }
+    if let Some(id) = &message.tool_call_id {
+        form.insert("tool_call_id".to_owned(), json!(id));
+    }
+    if message.role == Role::Tool && message.status == ToolStatus::Error {
+        form.insert("status".to_owned(), json!(message.status));
+    }
+    Value::Object(form)
+}
+
+fn of_tool(tool: &ToolSpec) -> Value {
+    json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema})
+}
+
+/// Keys in their order, all the way down: a program around us may have told `serde_json` to keep the order of insertion.
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<(String, Value)> =
+                map.into_iter().map(|(name, value)| (name, sorted(value))).collect();
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(entries.into_iter().collect())
+        }
+        Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
+        value => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::message::{ToolCall, Usage};
+    use crate::model::ModelKind;
+
+    fn model(name: &str) -> ModelInfo {
+        ModelInfo::new("test", name, ModelKind::Remote)
+    }
+
+    fn number(request: &Request) -> u128 {
+        request.fingerprint(&model("a"))
+    }
+
+    /// R-FWK-76: ids, times, costs, notes and the version of a prompt are not part of the question.
+    #[test]
+    fn what_the_model_does_not_get_does_not_count() {
+        let plain = Request::new([Message::user("hi")]);
+        let mut noted = Message::user("hi").with_id("7").with_metadata("seen", true);
+        noted.time = Some(jiff::Timestamp::UNIX_EPOCH);
+        noted.usage = Some(Usage::new(1, 2));
+        let mut same = Request::new([noted]);
+        same.prompt = Some("greet@1".into());
+        assert_eq!(number(&plain), number(&same));
+    }
+
+    /// R-FWK-76: everything that the model gets counts.
+    #[test]
+    fn what_the_model_gets_counts() {
+        let plain = Request::new([Message::user("hi")]);
+        let tool = Arc::new(ToolSpec::new("look", "Looks."));
+        let call = ToolCall::new("1", "look", json!({}));
+        let mut seeded = plain.clone();
+        seeded.seed = Some(1);
+        let others = [
+            Request::new([Message::user("ho")]),
+            Request::new([Message::system("hi")]),
+            Request::new([Message::user("hi").with_name("ada")]),
+            Request::new([Message::user("hi").with_tool_calls([call])]),
+            plain.clone().tools([tool]),
+            plain.clone().temperature(0.1),
+            plain.clone().max_tokens(5),
+            plain.clone().stop("."),
+            seeded,
+        ];
+        let mut numbers: Vec<u128> = others.iter().chain([&plain]).map(number).collect();
+        numbers.push(plain.fingerprint(&model("b")));
+        let count = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), count);
+    }
+
+    /// R-FWK-76: the form is part of recorded files: whoever changes it must give the files another version.
+    #[test]
+    fn the_written_form_stays() {
+        let request = Request::new([Message::user("hi")]).temperature(0.5);
+        let form = request.canonical(&model("a"));
+        assert_eq!(
+            form.to_string(),
+            r#"{"messages":[{"content":"hi","role":"user"}],"model":"test/a","temperature":0.5}"#
+        );
+        assert_eq!(format!("{:032x}", fingerprint_of(&form)), "019686b2aee90f97206d5d03ca09fd24");
+    }
+}

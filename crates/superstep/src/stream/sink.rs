@@ -1,0 +1,196 @@
+//! Where events go: to a reader, and to the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use superstep_core::machine::Event;
+use superstep_core::port::StateRef;
+use tokio::sync::mpsc;
+
+use super::{
+    BUFFER, EventKind, GraphEnd, GraphRun, Interest, Keeper, ModelCall, ModelEvent, RunEvent, ToolEvent, ToolRun,
+};
+use crate::conclude::output_of;
+use crate::context::{Cx, Shared};
+use crate::output::NodeError;
+
+/// Where events go.
+#[derive(Clone)]
+pub(crate) struct Sink {
+    live: Option<Live>,
+    pub(crate) kept: Option<Arc<Keeper>>,
+}
+
+#[derive(Clone)]
+struct Live {
+    sender: mpsc::Sender<RunEvent>,
+    interest: Interest,
+}
+
+impl Sink {
+    pub(crate) fn open(interest: Interest) -> (Self, mpsc::Receiver<RunEvent>) {
+        let (sender, receiver) = mpsc::channel(BUFFER);
+        (Self { live: Some(Live { sender, interest }), kept: None }, receiver)
+    }
+
+    /// A sink that only keeps.
+    pub(crate) fn keeping(sink: Option<Self>, kept: Arc<Keeper>) -> Self {
+        Self { live: sink.and_then(|sink| sink.live), kept: Some(kept) }
+    }
+
+    /// Where the events of a graph inside go.
+    pub(crate) fn inside(&self) -> Option<Self> {
+        let live = self.live.clone().filter(|live| live.interest.inside);
+        (live.is_some() || self.kept.is_some()).then(|| Self { live, kept: self.kept.clone() })
+    }
+
+    /// Whether a reader wants this.
+    pub(crate) fn hears(&self, wants: impl Fn(&Interest) -> bool) -> bool {
+        self.live.as_ref().is_some_and(|live| wants(&live.interest))
+    }
+
+    /// Whether a reader or the store wants this.
+    pub(crate) fn wants(&self, wants: impl Fn(&Interest) -> bool) -> bool {
+        self.kept.is_some() || self.hears(wants)
+    }
+
+    /// Tells what the machine says, after it was saved where it is.
+    pub(crate) async fn publish(&self, shared: &Shared, events: Vec<Event>) {
+        for event in events {
+            self.keep_machine(shared, &event);
+            self.show(shared, event).await;
+        }
+    }
+
+    /// Tells what the machine says and what the store has been given already.
+    pub(crate) async fn publish_saved(&self, shared: &Shared, events: Vec<Event>) {
+        for event in events {
+            self.show(shared, event).await;
+        }
+    }
+
+    /// Hands what the machine says to the store.
+    pub(crate) fn keep_machine(&self, shared: &Shared, event: &Event) {
+        if let (Some(kept), Some(graph)) = (&self.kept, &shared.graph)
+            && !is_hidden(graph, event)
+        {
+            kept.keep(shared, &EventKind::Machine(event.clone()));
+        }
+    }
+
+    async fn show(&self, shared: &Shared, event: Event) {
+        let (Some(live), Some(graph)) = (&self.live, &shared.graph) else { return };
+        if live.interest.wants(&event) && !is_hidden(graph, &event) {
+            live.send(shared, EventKind::Machine(visible(shared, event))).await;
+        }
+    }
+
+    pub(crate) async fn started(&self, shared: &Shared, input: Value) {
+        self.tell(shared, EventKind::Started { input }, |interest| interest.graphs).await;
+    }
+
+    pub(crate) async fn ended(&self, shared: &Shared, end: GraphEnd, output: Value) {
+        self.tell(shared, EventKind::Ended { end, output }, |interest| interest.graphs).await;
+    }
+
+    pub(crate) async fn custom(&self, cx: &Cx, name: Option<Arc<str>>, value: Value) {
+        if !self.is_hidden(cx) {
+            let kind = EventKind::Custom { node: cx.node().into(), task: cx.task_id(), name, value };
+            self.tell(&cx.0.shared, kind, |interest| interest.custom).await;
+        }
+    }
+
+    pub(crate) async fn retry(&self, cx: &Cx, attempt: u32, wait: Duration, error: &NodeError) {
+        if !self.is_hidden(cx) {
+            let (error, task) = (error.error().clone(), cx.task_id());
+            let kind = EventKind::Retry { node: cx.node().into(), task, attempt, wait, error };
+            self.tell(&cx.0.shared, kind, |interest| interest.notes).await;
+        }
+    }
+
+    pub(crate) async fn tool(&self, cx: &Cx, call: &Arc<ToolRun>, what: ToolEvent) {
+        if !self.is_hidden(cx) {
+            self.tell(&cx.0.shared, EventKind::Tool { call: call.clone(), what }, |interest| interest.calls).await;
+        }
+    }
+
+    pub(crate) async fn model(&self, cx: &Cx, call: &Arc<ModelCall>, what: ModelEvent) {
+        if !self.is_hidden(cx) {
+            let is_piece = matches!(what, ModelEvent::Piece { .. });
+            let kind = EventKind::Model { call: call.clone(), what };
+            self.tell(&cx.0.shared, kind, |interest| if is_piece { interest.pieces } else { interest.calls }).await;
+        }
+    }
+
+    /// Tells a piece of an answer without waiting; gives it back when the reader is behind.
+    pub(crate) fn try_piece(&self, cx: &Cx, call: &Arc<ModelCall>, what: ModelEvent) -> Option<ModelEvent> {
+        let live = self.live.as_ref()?;
+        match live.sender.try_send(event(&cx.0.shared, EventKind::Model { call: call.clone(), what })?) {
+            Err(mpsc::error::TrySendError::Full(RunEvent { kind: EventKind::Model { what, .. }, .. })) => Some(what),
+            // A reader that has gone does not stop the run here.
+            _ => None,
+        }
+    }
+
+    fn is_hidden(&self, cx: &Cx) -> bool {
+        cx.0.shared.graph.as_ref().is_none_or(|graph| graph.hides(cx.node()))
+    }
+
+    async fn tell(&self, shared: &Shared, kind: EventKind, wants: impl Fn(&Interest) -> bool) {
+        if let Some(kept) = &self.kept {
+            kept.keep(shared, &kind);
+        }
+        if let Some(live) = self.live.as_ref().filter(|live| wants(&live.interest)) {
+            live.send(shared, kind).await;
+        }
+    }
+}
+
+impl Live {
+    async fn send(&self, shared: &Shared, kind: EventKind) {
+        // A reader that has gone does not stop the run here: whoever holds the run decides that.
+        if let Some(event) = event(shared, kind) {
+            let _ = self.sender.send(event).await;
+        }
+    }
+}
+
+fn event(shared: &Shared, kind: EventKind) -> Option<RunEvent> {
+    Some(RunEvent { seq: 0, time: shared.clock.now(), graph: shared.graph.clone()?, kind })
+}
+
+impl Interest {
+    fn wants(&self, event: &Event) -> bool {
+        match event {
+            Event::TaskStarted { .. } => self.starts,
+            Event::TaskDone { .. } | Event::TaskFailed { .. } | Event::TaskAsked { .. } => self.ends,
+            Event::Values { .. } => self.values,
+            Event::Checkpoint { .. } => self.checkpoints,
+            Event::Interrupted { .. } => self.questions,
+            _ => self.notes,
+        }
+    }
+}
+
+fn is_hidden(graph: &GraphRun, event: &Event) -> bool {
+    match event {
+        Event::TaskStarted { node, .. }
+        | Event::TaskDone { node, .. }
+        | Event::TaskFailed { node, .. }
+        | Event::TaskAsked { node, .. } => graph.hides(node),
+        _ => false,
+    }
+}
+
+/// The event as readers see it: values have only fields of the output schema.
+fn visible(shared: &Shared, event: Event) -> Event {
+    match event {
+        Event::Values { step, state, is_visible } if shared.program.hides_fields => {
+            let schema = state.schema;
+            let state = output_of(&shared.program.topology, &state.state);
+            Event::Values { step, state: StateRef { schema, state }, is_visible }
+        }
+        event => event,
+    }
+}

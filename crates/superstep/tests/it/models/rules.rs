@@ -1,0 +1,80 @@
+//! Rules behind the door of models.
+
+use proptest::prelude::*;
+use serde_json::json;
+use superstep::core::testing::block_on;
+use superstep::model::{Model, ModelExt, ModelKind, Reply, Request, Rules, StopReason, after_tool, says};
+use superstep::{Code, Message};
+
+use super::heard;
+
+fn weather() -> Rules {
+    Rules::new("weather")
+        .rule_with(after_tool("weather"), |request, _| {
+            Reply::text(format!("It says: {}", request.messages.last().unwrap().text()))
+        })
+        .rule(says("weather"), Reply::call("weather", json!({ "city": "Paris" })))
+        .otherwise("Ask about the weather.")
+}
+
+fn dice() -> Rules {
+    Rules::with(|_, dice| Reply::text(dice.below(1_000_000).to_string()))
+}
+
+/// R-FWK-73: rules ask for tools, go on with their results, and stream by words.
+#[tokio::test]
+async fn rules_call_tools_and_answer_with_their_results() {
+    let rules = weather();
+    let (asked, call) = (Message::user("How is the weather?"), rules.complete("How is the weather?").await.unwrap());
+    assert_eq!(call.stop, StopReason::ToolCalls);
+    let result = Message::tool(call.message.tool_calls[0].id.clone(), "rain until noon");
+    let (ear, answer) = heard(rules.clone(), Request::new([asked, call.message, result])).await;
+    assert_eq!(ear.texts(), ["It ", "says: ", "rain ", "until ", "noon"]);
+    assert_eq!(answer.unwrap().message.text(), "It says: rain until noon");
+    assert_eq!(rules.complete("Hello").await.unwrap().message.text(), "Ask about the weather.");
+}
+
+/// R-FWK-73, R-FWK-75: rules say that they are rules, and cost an estimate of tokens.
+#[tokio::test]
+async fn rules_are_called_rules() {
+    assert_eq!(dice().info().to_string(), "local/rules (rules)");
+    let answer = weather().complete("Hello").await.unwrap();
+    assert_eq!((answer.model.to_string().as_str(), answer.model.kind), ("local/weather (rules)", ModelKind::Rules));
+    assert!(answer.usage().estimated);
+}
+
+/// R-FWK-73: a request that no rule matches is refused.
+#[tokio::test]
+async fn a_request_without_a_rule_is_refused() {
+    let error = Rules::new("narrow").rule(says("weather"), "Rain.").complete("Hello").await.unwrap_err();
+    assert_eq!(error.code(), Code::ConfigInvalid);
+    assert!(error.message().contains("local/narrow") && error.advice().unwrap().contains("otherwise"), "{error}");
+}
+
+fn roll(rules: &Rules, text: &str, seed: Option<u64>) -> String {
+    let mut request = Request::from(text);
+    request.seed = seed;
+    block_on(rules.complete(request)).unwrap().message.text().into_owned()
+}
+
+/// R-FWK-73: another seed is another chance, of the request before that of the rules.
+#[test]
+fn another_seed_is_another_chance() {
+    let rules = dice();
+    assert_ne!(roll(&rules, "roll", None), roll(&rules.clone().seed(1), "roll", None));
+    assert_ne!(roll(&rules, "roll", Some(1)), roll(&rules, "roll", Some(2)));
+    assert_eq!(roll(&rules, "roll", Some(2)), roll(&rules.clone().seed(9), "roll", Some(2)));
+    assert_ne!(roll(&rules, "roll", None), roll(&rules, "roll again", None));
+}
+
+proptest! {
+    /// R-FWK-73: for a seed, the same question has the same answer, in whatever order questions come.
+    #[test]
+    fn the_same_seed_gives_the_same_answers(seed: u64, questions in proptest::collection::vec("[a-z ]{0,12}", 1..6)) {
+        let (one, other) = (dice().seed(seed), dice().seed(seed));
+        let forward: Vec<String> = questions.iter().map(|text| roll(&one, text, None)).collect();
+        let mut backward: Vec<String> = questions.iter().rev().map(|text| roll(&other, text, None)).collect();
+        backward.reverse();
+        prop_assert_eq!(forward, backward);
+    }
+}

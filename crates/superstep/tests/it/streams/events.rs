@@ -1,0 +1,201 @@
+//! R-FWK-56 to R-FWK-59: events of version 2, in both forms.
+
+use superstep::Memory;
+use superstep::testing::ManualClock;
+
+use super::*;
+
+async fn events<C: std::marker::Send + Sync + 'static>(run: Run<Chat, C>, form: EventForm) -> Vec<Value> {
+    let mut stream = run.stream_events().form(form);
+    let mut told = Vec::new();
+    while let Some(event) = stream.next().await {
+        told.push(serde_json::to_value(&event).unwrap());
+    }
+    told
+}
+
+fn chat() -> superstep::Compiled<Chat, SharedModel> {
+    let mut graph = Graph::<Chat, SharedModel>::new("chat");
+    let think = graph.node("think", node(think).tag("loud"));
+    graph.edge(START, think).edge(think, END).checkpointer(Memory::new());
+    graph.compile().unwrap()
+}
+
+fn line(event: &Value) -> String {
+    let keys: Vec<&str> = event["data"].as_object().unwrap().keys().map(String::as_str).collect();
+    format!("{} {} {}", event["event"].as_str().unwrap(), event["name"].as_str().unwrap(), keys.join(","))
+}
+
+/// R-FWK-57, R-FWK-59: the events of a run with a model, in order, with exactly these keys.
+#[tokio::test]
+async fn the_events_of_a_run_have_their_order_and_keys() {
+    let run = chat().run(Chat::input().messages("Hi")).thread("t").context(speaker("all is well"));
+    let told = events(run, EventForm::Superstep).await;
+    insta::assert_snapshot!(told.iter().map(line).collect::<Vec<_>>().join("\n"), @r"
+    on_chain_start chat input
+    on_checkpoint chat checkpoint_id,next,source,step
+    on_chain_start think input
+    on_chat_model_start speaker input
+    on_chat_model_stream speaker chunk,index,message_id
+    on_chat_model_stream speaker chunk,index,message_id
+    on_chat_model_stream speaker chunk,index,message_id
+    on_chat_model_end speaker output,usage
+    on_chain_stream think chunk
+    on_chain_end think output
+    on_chain_stream chat chunk
+    on_checkpoint chat checkpoint_id,next,source,step
+    on_chain_end chat output
+    ");
+    for event in &told {
+        let mut keys: Vec<&str> = event.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, ["data", "event", "metadata", "name", "parent_ids", "run_id", "tags"]);
+    }
+}
+
+/// R-FWK-56: metadata says where and when; numbers rise, parents lead to the run.
+#[tokio::test]
+async fn metadata_says_where_and_when() {
+    let clock = ManualClock::default();
+    let run = chat().run(Chat::input().messages("Hi")).thread("t").context(speaker("a b")).clock(clock);
+    let told = events(run.tag("mine").metadata("user", "ada"), EventForm::Superstep).await;
+    let mut last = 0;
+    for event in &told {
+        let seq = event["metadata"]["seq"].as_u64().unwrap();
+        assert!(seq > last);
+        last = seq;
+        assert_eq!((&event["metadata"]["thread_id"], &event["metadata"]["user"]), (&json!("t"), &json!("ada")));
+        assert!(event["metadata"]["ts"].as_str().unwrap().contains('T'));
+        assert_eq!(event["tags"][0], "mine");
+    }
+    let run = told[0]["run_id"].clone();
+    let node = told.iter().find(|event| event["name"] == "think").unwrap();
+    assert_eq!(node["parent_ids"], json!([run]));
+    assert_eq!(node["tags"], json!(["mine", "loud"]));
+    assert_eq!((&node["metadata"]["node"], &node["metadata"]["step"]), (&json!("think"), &json!(1)));
+    assert!(node["metadata"]["checkpoint_id"].is_string() && node["metadata"]["path"].is_string());
+    let model = told.iter().find(|event| event["event"] == "on_chat_model_stream").unwrap();
+    assert_eq!(model["parent_ids"], json!([run, node["run_id"]]));
+    assert_eq!(model["metadata"]["model"], json!({"provider": "test", "name": "speaker", "kind": "rules"}));
+    assert_eq!(told.last().unwrap()["run_id"], run);
+}
+
+/// R-FWK-58: a piece is a text with the keys of the seed, and joined pieces are the message.
+#[tokio::test]
+async fn joined_pieces_are_the_message() {
+    let told = events(chat().run(hello()).context(speaker("so it is said")), EventForm::Superstep).await;
+    let pieces: Vec<&Value> = told.iter().filter(|event| event["event"] == "on_chat_model_stream").collect();
+    let joined: String = pieces.iter().map(|event| event["data"]["chunk"].as_str().unwrap()).collect();
+    let end = told.iter().find(|event| event["event"] == "on_chat_model_end").unwrap();
+    assert_eq!(json!(joined), end["data"]["output"]["content"]);
+    assert!(end["data"]["usage"]["estimated"].as_bool().unwrap());
+    for (place, piece) in pieces.iter().enumerate() {
+        assert_eq!(piece["data"]["index"], json!(place));
+        assert_eq!(piece["data"]["message_id"], end["data"]["output"]["id"]);
+    }
+}
+
+/// R-FWK-58: in LangChain's form a piece is a message, and events that LangChain does not know are left out.
+#[tokio::test]
+async fn langchains_form_has_messages_for_pieces() {
+    let told = events(chat().run(hello()).thread("t").context(speaker("a b")), EventForm::LangChain).await;
+    let piece = told.iter().find(|event| event["event"] == "on_chat_model_stream").unwrap();
+    assert_eq!(
+        (&piece["data"]["chunk"]["content"], &piece["data"]["chunk"]["type"]),
+        (&json!("a "), &json!("AIMessageChunk"))
+    );
+    assert_eq!(piece["metadata"]["langgraph_node"], "think");
+    let known = [
+        "on_chain_start",
+        "on_chain_stream",
+        "on_chain_end",
+        "on_chat_model_start",
+        "on_chat_model_stream",
+        "on_chat_model_end",
+    ];
+    assert!(told.iter().all(|event| known.contains(&event["event"].as_str().unwrap())));
+    let node = told.iter().find(|event| event["name"] == "think").unwrap();
+    assert!(node["tags"].as_array().unwrap().contains(&json!("graph:step:1")));
+    let start = told.iter().find(|event| event["event"] == "on_chat_model_start").unwrap();
+    assert!(start["data"]["input"]["messages"][0].is_array());
+}
+
+/// R-FWK-57: an error, a question, a warning, another attempt and a node's own event have their events.
+#[tokio::test]
+async fn what_else_a_run_says() {
+    let mut graph = Graph::<Chat>::new("says");
+    let talk = graph.node(
+        "talk",
+        node(|out: Writer, cx: Cx| async move {
+            out.event("status", json!({"status": "working"})).await?;
+            if cx.attempt() == 1 { Err(NodeError::new("busy").retryable()) } else { Ok(()) }
+        })
+        .retry(Retry::default()),
+    );
+    let gate = graph.node("gate", |ask: Ask| async move {
+        let _: bool = ask.person("sure?", json!({"n": 1})).await?;
+        Err::<(), _>(NodeError::new("no"))
+    });
+    graph.edge(START, talk).edge(talk, gate).edge(gate, END).checkpointer(Memory::new());
+    let graph = graph.compile().unwrap();
+    let told = events(graph.run(hello()).thread("t"), EventForm::Superstep).await;
+    let find = |told: &[Value], name: &str| told.iter().find(|event| event["event"] == name).unwrap().clone();
+    let own = find(&told, "on_custom_event");
+    assert_eq!((&own["name"], &own["data"]), (&json!("status"), &json!({"status": "working"})));
+    let retry = find(&told, "on_retry");
+    assert_eq!((&retry["data"]["attempt"], &retry["data"]["error"]["message"]), (&json!(1), &json!("busy")));
+    assert!(retry["data"]["wait_ms"].is_u64());
+    let asked = find(&told, "on_interrupt");
+    assert_eq!(
+        (&asked["data"]["interrupts"][0]["node"], &asked["data"]["interrupts"][0]["value"]),
+        (&json!("gate"), &json!({"n": 1}))
+    );
+    let saved = find(&told, "on_checkpoint");
+    assert_eq!(
+        saved["data"].as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["checkpoint_id", "next", "source", "step"]
+    );
+    let told = events(graph.resume("t", true), EventForm::Superstep).await;
+    let error = find(&told, "on_chain_error");
+    assert_eq!(error["name"], "gate");
+    assert_eq!(
+        error["data"]["error"].as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["code", "hint", "message", "retryable"]
+    );
+    assert_eq!(
+        (&told.last().unwrap()["event"], &told.last().unwrap()["name"]),
+        (&json!("on_chain_error"), &json!("says"))
+    );
+}
+
+/// R-REF-136: each graph at each depth begins and ends once, inside of what it is in.
+#[tokio::test]
+async fn each_graph_begins_and_ends_once() {
+    let mut leaf = Graph::<Chat>::new("leaf");
+    let write = leaf.node("write", || Chat::update().log("x"));
+    leaf.edge(START, write).edge(write, END);
+    let mut outer = Graph::<Chat>::new("outer");
+    let first = outer.node("first", leaf.compile().unwrap());
+    let second = outer.node("second", leaf.compile().unwrap());
+    outer.edge(START, first).edge(START, second).edge(first, END).edge(second, END);
+    let mut stream = outer.compile().unwrap().run(hello()).stream();
+    let mut open: Vec<String> = Vec::new();
+    let (mut begun, mut last) = (0, None);
+    while let Some(event) = stream.next().await {
+        let path = event.namespace().as_str().to_owned();
+        match &event.kind {
+            EventKind::Started { .. } => {
+                begun += 1;
+                assert!(!open.contains(&path));
+                open.push(path.clone());
+            }
+            EventKind::Ended { end: GraphEnd::Finished, .. } => {
+                assert!(open.contains(&path));
+                open.retain(|known| *known != path);
+            }
+            _ => assert!(open.contains(&path), "an event of a graph that is not under way"),
+        }
+        last = Some(path);
+    }
+    assert_eq!((begun, open.len(), last.as_deref()), (3, 0, Some("")));
+}

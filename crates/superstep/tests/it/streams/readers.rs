@@ -1,0 +1,120 @@
+//! R-FWK-62, R-FWK-51 and R-REF-132, R-REF-135: slow readers, readers that go, and what a stream costs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+/// Says a word again and again, and counts how often it could.
+#[derive(Clone)]
+struct Endless(Arc<AtomicUsize>, usize);
+
+impl Model for Endless {
+    fn info(&self) -> ModelInfo {
+        ModelInfo::new("test", "endless", ModelKind::Rules)
+    }
+
+    async fn answer(&self, _request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
+        let mut text = String::new();
+        for _ in 0..self.1 {
+            out.text("tok ").await;
+            text.push_str("tok ");
+            self.0.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+        Ok(Answer::new(Message::assistant(text), self.info()))
+    }
+}
+
+fn graph() -> superstep::Compiled<Chat, SharedModel> {
+    let mut graph = Graph::<Chat, SharedModel>::new("chat");
+    let think = graph.node("think", think);
+    graph.edge(START, think).edge(think, END);
+    graph.compile().unwrap()
+}
+
+/// R-FWK-62, R-REF-135: a reader that is behind holds the run back, whoever drives it, and the result is the same.
+#[tokio::test]
+async fn a_slow_reader_holds_the_run_back() {
+    let said = Arc::new(AtomicUsize::new(0));
+    let model: SharedModel = Endless(said.clone(), 5_000).into();
+    let mut stream = graph().run(hello()).context(model).stream_mode([StreamMode::Messages]);
+    let mut read = 0;
+    while let Some(part) = stream.next().await {
+        read += usize::from(part.data.text().is_some());
+        // What waits is bounded: the model is never far ahead of its reader.
+        assert!(said.load(Ordering::Relaxed) <= read + 70);
+        if read % 1_000 == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+    assert_eq!(read, 5_000);
+    assert_eq!(stream.finish().await.unwrap().state.messages.last().unwrap().text().len(), 20_000);
+}
+
+/// R-REF-132: a reader may stop early; then everything stops.
+#[tokio::test]
+async fn a_reader_that_goes_stops_the_run() {
+    let said = Arc::new(AtomicUsize::new(0));
+    let mut stream = graph().run(hello()).context(Endless(said.clone(), usize::MAX).into()).stream();
+    for _ in 0..10 {
+        stream.next().await.unwrap();
+    }
+    drop(stream);
+    let before = said.load(Ordering::Relaxed);
+    tokio::task::yield_now().await;
+    assert_eq!(said.load(Ordering::Relaxed), before);
+}
+
+/// R-FWK-62: with nobody listening a model is not even asked to speak piece by piece.
+#[tokio::test]
+async fn nothing_is_told_to_nobody() {
+    struct Asks(Arc<AtomicUsize>);
+    impl Model for Asks {
+        fn info(&self) -> ModelInfo {
+            ModelInfo::new("test", "asks", ModelKind::Rules)
+        }
+        async fn answer(&self, _request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
+            self.0.fetch_add(usize::from(out.wants()), Ordering::Relaxed);
+            Ok(Answer::new(Message::assistant("x"), self.info()))
+        }
+    }
+    let wanted = Arc::new(AtomicUsize::new(0));
+    let model: SharedModel = Asks(wanted.clone()).into();
+    graph().run(hello()).context(model.clone()).await.unwrap();
+    parts(graph().run(hello()).context(model.clone()), [StreamMode::Updates, StreamMode::Values]).await.1.unwrap();
+    assert_eq!(wanted.load(Ordering::Relaxed), 0);
+    parts(graph().run(hello()).context(model), [StreamMode::Messages]).await.1.unwrap();
+    assert_eq!(wanted.load(Ordering::Relaxed), 1);
+}
+
+/// R-FWK-62: tokens count against the budget of the run, also when nobody listens.
+#[tokio::test]
+async fn tokens_count_against_the_budget() {
+    let error = graph()
+        .run(hello())
+        .context(speaker("far too many words for so small a budget of tokens"))
+        .token_budget(3)
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), superstep::Code::TooLarge);
+}
+
+/// R-FWK-68: a call that nobody answered is closed before the model reads it.
+#[tokio::test]
+async fn open_calls_are_closed_before_a_model_reads_them() {
+    use superstep::core::message::ToolCall;
+    struct Reads;
+    impl Model for Reads {
+        fn info(&self) -> ModelInfo {
+            ModelInfo::new("test", "reads", ModelKind::Rules)
+        }
+        async fn answer(&self, request: &Request, _out: &mut Pieces<'_>) -> Result<Answer> {
+            let texts: Vec<String> = request.messages.iter().map(|message| message.text().into_owned()).collect();
+            Ok(Answer::new(Message::assistant(texts.join("|")), self.info()))
+        }
+    }
+    let call = Message::assistant("call").with_tool_calls([ToolCall::new("c", "search", json!({}))]);
+    let done = graph().run(Chat::input().messages([call, Message::user("and?")])).context(Reads.into()).await.unwrap();
+    assert_eq!(done.state.messages.last().unwrap().text(), "call|not executed: the run went on without it|and?");
+}
