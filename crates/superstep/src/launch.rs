@@ -7,14 +7,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use superstep_core::checkpoint::Namespace;
 use superstep_core::command::Output;
 use superstep_core::error::{Code, Error, Problem, Result};
 use superstep_core::id::{CheckpointId, RunId, ThreadId};
-use superstep_core::machine::{Config, Machine, Outcome, Warm, World};
+use superstep_core::machine::{Config, Machine, Warm, World};
 use superstep_core::port::{At, Clock, Commit, Lease, Loaded, SharedCheckpointer, ThreadStatus};
-use superstep_core::state::Draft;
 use superstep_core::suggest::did_you_mean;
 
 use crate::call::{Call, Input};
@@ -26,14 +25,15 @@ use crate::durability::Saving;
 use crate::lanes::{Turn, WhenBusy};
 use crate::output::NodeError;
 use crate::program::Program;
-use crate::run::{drive_limited, save_events, unless_cancelled, within};
-use crate::stream::{GraphEnd, GraphRun, Keeper, Sink};
-use crate::subgraph::{Caller, Inside, told_end, told_input};
+use crate::run::{drive_limited, unless_cancelled, within};
+use crate::subgraph::{Caller, Inside};
 use crate::threads::prune_after;
 
 mod answered;
+mod told;
 
 use answered::{answered_ids, told_why};
+use told::{graph_run, sink, told_first, told_last};
 
 /// Time and ids of a process, unless a run brings its own.
 pub(crate) fn real_world() -> &'static (Arc<dyn Clock>, Arc<dyn World>) {
@@ -116,27 +116,6 @@ pub(crate) async fn start(mut call: Box<Call>) -> Result<RawOutcome> {
     }
 }
 
-/// Tells that the run is over: its last event, after all that it speaks of is saved.
-async fn told_last(shared: &Shared, ended: &Result<Outcome>, flushed: Result<()>) -> Result<()> {
-    let Some(sink) = &shared.sink else { return flushed };
-    let (end, output) = match &flushed {
-        Ok(()) => told_end(shared, ended),
-        Err(error) => (GraphEnd::Failed(error.clone()), Value::Null),
-    };
-    let last = pin!(async {
-        sink.ended(shared, end, output).await;
-        Ok(())
-    });
-    // A reader that is behind can be cancelled; what the run did cannot.
-    let _ = match &shared.control {
-        Some(control) if !control.is_cancelled() => unless_cancelled(control, last).await,
-        _ => last.await,
-    };
-    flushed?;
-    save_events(shared).await;
-    shared.flush().await
-}
-
 /// A run that has begun, with its place on the thread: given back when the run is dropped, however it ends.
 struct Begun {
     machine: Machine,
@@ -203,10 +182,7 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
     let mut machine = Machine::with(call.program.topology.clone(), config(&call, &shared), loaded, warm)
         .map_err(|error| error.on_thread(shared.thread.as_ref()))?;
     let answers = answered_ids(&call.input).filter(|_| !forked);
-    let told = match &call.input {
-        Input::Values(draft) => told_input(&shared, draft, false),
-        _ => told_input(&shared, &Draft::Json(Map::new()), true),
-    };
+    let told = told_first(&shared, &call.input);
     if let Err(error) = begin(&mut machine, call.input, call.command, forked) {
         let error = told_why(&shared, &machine, answers, error).await;
         return Err(error.on_thread(shared.thread.as_ref()));
@@ -215,31 +191,6 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
         sink.started(&shared, input).await;
     }
     Ok(Box::new(Begun { machine, shared, store: call.checkpointer, _place: place }))
-}
-
-/// Where events go: to the reader, and to the store where they are to be kept.
-async fn sink(call: &mut Call, thread: Option<&ThreadId>) -> Result<Option<Sink>> {
-    let sink = call.sink.take();
-    if !call.keeps_events {
-        return Ok(sink);
-    }
-    let (Some(saver), Some(thread)) = (&call.checkpointer, thread) else {
-        return Err(Error::new(Code::NoCheckpointer, "keeping events needs a store, and there is none")
-            .help("give one: `graph.checkpointer(..)` or `run.checkpointer(..)`"));
-    };
-    let last = {
-        let _ = (saver, thread);
-        0
-    };
-    Ok(Some(Sink::keeping(sink, Arc::new(Keeper::new(last)))))
-}
-
-/// The outermost graph as events name it.
-fn graph_run(call: &Call, run: RunId, thread: Option<ThreadId>) -> Arc<GraphRun> {
-    let metadata = call.metadata.iter().filter(|(key, _)| !key.starts_with("__"));
-    let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
-    let said = (call.tags.clone().into(), Arc::new(metadata));
-    GraphRun::new(run, &call.program.topology, (Namespace::root(), thread), said, None)
 }
 
 /// What stands between the run and its store.

@@ -75,17 +75,7 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &m
                 save_later(shared, commit);
                 machine.saved();
             }
-            Step::Save(commit) => {
-                let saved = match keeping(shared) {
-                    None => save(shared, &commit).await,
-                    Some(_) => Box::pin(save_with_events(shared, machine, *commit)).await,
-                };
-                saved.map_err(|error| shared.not_saved(machine, error))?;
-                machine.saved();
-                if let Some((sink, _)) = keeping(shared) {
-                    Box::pin(sink.publish_saved(shared, machine.take_events())).await;
-                }
-            }
+            Step::Save(commit) => save_step(machine, shared, commit).await?,
             // The last events are told by the caller: the outcome must not get lost while a reader is behind.
             Step::Stop(outcome) => return Ok(*outcome),
         }
@@ -144,6 +134,21 @@ async fn save(shared: &Shared, commit: &Commit) -> Result<()> {
         Some(ThreadStatus::Interrupted) => shared.flush().await,
         _ => Ok(()),
     }
+}
+
+/// Saves what the machine asks for and says that it is; with the events that belong to it, where they are kept.
+async fn save_step(machine: &mut Machine, shared: &Shared, commit: Box<Commit>) -> Result<()> {
+    let Some((sink, _)) = keeping(shared) else {
+        save(shared, &commit).await.map_err(|error| shared.not_saved(machine, error))?;
+        drop(commit);
+        machine.saved();
+        return Ok(());
+    };
+    let saved = Box::pin(save_with_events(shared, machine, *commit)).await;
+    saved.map_err(|error| shared.not_saved(machine, error))?;
+    machine.saved();
+    Box::pin(sink.publish_saved(shared, machine.take_events())).await;
+    Ok(())
 }
 
 /// Starts to save and does not wait: a bug that only the simulation plants.

@@ -1,0 +1,71 @@
+//! What a run tells of itself as a whole: where it goes, how it begins and how it ends.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use superstep_core::checkpoint::Namespace;
+use superstep_core::error::{Code, Error, Result};
+use superstep_core::id::{RunId, ThreadId};
+use superstep_core::machine::Outcome;
+use superstep_core::state::Draft;
+
+use crate::call::{Call, Input};
+use crate::context::Shared;
+use crate::run::{save_events, unless_cancelled};
+use crate::stream::{GraphEnd, GraphRun, Keeper, Sink};
+use crate::subgraph::{told_end, told_input};
+
+/// Where events go: to the reader, and to the store where they are to be kept.
+pub(super) async fn sink(call: &mut Call, thread: Option<&ThreadId>) -> Result<Option<Sink>> {
+    let sink = call.sink.take();
+    if !call.keeps_events {
+        return Ok(sink);
+    }
+    let (Some(saver), Some(thread)) = (&call.checkpointer, thread) else {
+        return Err(Error::new(Code::NoCheckpointer, "keeping events needs a store, and there is none")
+            .help("give one: `graph.checkpointer(..)` or `run.checkpointer(..)`"));
+    };
+    let last = {
+        let _ = (saver, thread);
+        0
+    };
+    Ok(Some(Sink::keeping(sink, Arc::new(Keeper::new(last)))))
+}
+
+/// The outermost graph as events name it.
+pub(super) fn graph_run(call: &Call, run: RunId, thread: Option<ThreadId>) -> Arc<GraphRun> {
+    let metadata = call.metadata.iter().filter(|(key, _)| !key.starts_with("__"));
+    let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let said = (call.tags.clone().into(), Arc::new(metadata));
+    GraphRun::new(run, &call.program.topology, (Namespace::root(), thread), said, None)
+}
+
+/// Tells that the run is over: its last event, after all that it speaks of is saved.
+pub(super) async fn told_last(shared: &Shared, ended: &Result<Outcome>, flushed: Result<()>) -> Result<()> {
+    let Some(sink) = &shared.sink else { return flushed };
+    let (end, output) = match &flushed {
+        Ok(()) => told_end(shared, ended),
+        Err(error) => (GraphEnd::Failed(error.clone()), Value::Null),
+    };
+    let last = pin!(async {
+        sink.ended(shared, end, output).await;
+        Ok(())
+    });
+    // A reader that is behind can be cancelled; what the run did cannot.
+    let _ = match &shared.control {
+        Some(control) if !control.is_cancelled() => unless_cancelled(control, last).await,
+        _ => last.await,
+    };
+    flushed?;
+    save_events(shared).await;
+    shared.flush().await
+}
+
+/// What a run begins with, for whoever watches; null when it goes on.
+pub(super) fn told_first(shared: &Shared, input: &Input) -> Option<Value> {
+    match input {
+        Input::Values(draft) => told_input(shared, draft, false),
+        _ => told_input(shared, &Draft::Json(Map::new()), true),
+    }
+}
