@@ -17,9 +17,14 @@ def differences(theirs, ours):
     """What differs, as (where, theirs, ours). The text of a call is compared call by call."""
     found = [(key, theirs[key], ours[key]) for key in ("final", "interrupts", "next", "ran") if theirs[key] != ours[key]]
     for index, (left, right) in enumerate(zip(theirs["calls"], ours["calls"])):
-        for key in sorted(left.keys() | right.keys()):
+        for key in sorted((left.keys() | right.keys()) - {"parts"}):
             if left.get(key) != right.get(key):
                 found.append((f"call {index}: {key}", left.get(key), right.get(key)))
+        # Modes may come mixed in another way; each has its own order.
+        for mode in sorted({part[0] for part in left.get("parts", []) + right.get("parts", [])}):
+            shown = [[part[1:] for part in side.get("parts", []) if part[0] == mode] for side in (left, right)]
+            if shown[0] != shown[1]:
+                found.append((f"call {index}: {mode}", *shown))
     return found
 
 

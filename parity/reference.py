@@ -17,6 +17,7 @@ from langgraph.errors import EmptyInputError, GraphRecursionError, InvalidUpdate
 from langgraph.graph import StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.managed import RemainingSteps
+from langgraph.config import get_stream_writer
 from langgraph.types import Command, Overwrite, RetryPolicy, Send, StateUpdate, interrupt
 
 warnings.filterwarnings("ignore")
@@ -118,6 +119,10 @@ class Case:
         if "raise" in form:
             if env["runs"] <= form.get("times", 10**9):
                 raise Boom(form["raise"])
+            return self.act(form["then"], env)
+        if "say" in form:
+            for word in as_list(form["say"]):
+                get_stream_writer()(fill(word, env))
             return self.act(form["then"], env)
         if "ask" in form:
             answers = [interrupt(fill(question, env)) for question in as_list(form["ask"])]
@@ -237,11 +242,16 @@ class Case:
     def call(self, call, keeps):
         config = {"configurable": {"thread_id": call.get("thread", "t")}}
         seen, out = {}, None
+        if "stream" in call:
+            seen["parts"] = []
         try:
             at = self.find(config, call["at"]) if "at" in call else config
             if "limit" in call:
                 at = {**at, "recursion_limit": call["limit"]}
-            out = self.perform(call, at)
+            if "stream" in call:
+                self.watch(call, at, seen["parts"])
+            else:
+                out = self.perform(call, at)
         except Exception as error:
             seen["error"] = error_name(error)
             if "--verbose" in sys.argv:
@@ -257,6 +267,14 @@ class Case:
             if any(key in call for key in ("invoke", "resume", "continue", "resume_map", "command")):
                 seen["out"] = plain(out)
         return {**seen, "state": state, "interrupts": self.waiting(config), "next": due}
+
+    def watch(self, call, config, parts):
+        """What a stream shows, in the order of each mode."""
+        given = Command(resume=call["resume"]) if "resume" in call else fill(call["invoke"], {})
+        for path, mode, data in self.graph.stream(given, config, stream_mode=call["stream"], subgraphs=True):
+            depth = [segment.split(":")[0] for segment in path]
+            if not path or call.get("subgraphs"):
+                parts.append([mode, depth, shown(mode, data)])
 
     def waiting(self, config):
         """How many questions are open. Reading the live state of a thread whose writes collide raises."""
@@ -296,6 +314,21 @@ class Case:
             steps = [[StateUpdate(fill(u["values"], {}), u["as_node"]) for u in step] for step in call["bulk"]]
             return self.graph.bulk_update_state(config, steps)
         raise KeyError(f"no such call: {call}")
+
+
+def shown(mode, data):
+    """One part without ids and times."""
+    if mode in ("updates", "values") and "__interrupt__" in data:
+        return {"__interrupt__": [one.value for one in data["__interrupt__"]]}
+    if mode == "tasks" and "input" in data:
+        return {"name": data["name"], "begins": True}
+    if mode == "tasks":
+        result = None if data["error"] or data["interrupts"] else plain(data["result"]) or None
+        return {"name": data["name"], "result": result, "fails": bool(data["error"]), "asks": len(data["interrupts"])}
+    if mode == "checkpoints":
+        return {"values": plain(data["values"]), "next": list(data["next"]), "step": data["metadata"]["step"],
+                "source": data["metadata"]["source"], "has_parent": data["parent_config"] is not None}
+    return plain(data)
 
 
 def retry(policy):

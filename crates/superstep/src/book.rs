@@ -12,6 +12,7 @@ pages! {
     state "guides/state.md";
     graphs "guides/graphs.md";
     people "guides/people.md";
+    streaming "guides/streaming.md";
     threads "guides/threads.md";
     moving "guides/moving.md";
     bring_your_threads "guides/langgraph.md";
@@ -20,6 +21,7 @@ pages! {
     retention "guides/retention.md";
     memory "guides/memory.md";
     models "guides/models.md";
+    providers "guides/providers.md";
     failures "guides/failures.md";
     subgraphs "guides/subgraphs.md";
     testing "guides/testing.md";

@@ -69,6 +69,8 @@ pub use superstep_adapters::firestore;
 pub use superstep_adapters::key_value;
 #[cfg(feature = "langgraph-import")]
 pub use superstep_adapters::langgraph;
+#[cfg(feature = "models")]
+pub use superstep_adapters::models as providers;
 #[cfg(feature = "postgres")]
 pub use superstep_adapters::postgres;
 #[cfg(feature = "s3")]

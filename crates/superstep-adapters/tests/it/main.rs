@@ -8,6 +8,8 @@ mod firestore;
 mod key_value;
 #[cfg(all(feature = "langgraph-import", feature = "postgres", feature = "sqlite"))]
 mod langgraph;
+#[cfg(feature = "models")]
+mod models;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use superstep::core::command::Hop;
 use superstep::core::port::BoxFuture;
 use superstep::prelude::*;
-use superstep::{Record, Result};
+use superstep::{Record, Result, StreamMode};
 
 pub(crate) type Forms = Vec<Command<Record>>;
 
@@ -101,6 +101,12 @@ pub(crate) fn act(form: Value, mut env: Value, cx: Cx) -> BoxFuture<'static, Res
             }
             return act(form["then"].clone(), env, cx).await;
         }
+        if let Some(words) = form.get("say") {
+            for word in many(words) {
+                cx.emit(fill(word, &env)).await?;
+            }
+            return act(form["then"].clone(), env, cx).await;
+        }
         if form.get("ask").is_some() || form.get("ask_until").is_some() {
             env["answers"] = ask(&form, &env, &cx).await?;
             env["answer"] = env["answers"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
@@ -153,6 +159,27 @@ pub(crate) fn targets(form: &Value, parent: bool) -> Vec<String> {
         _ => {}
     }
     found
+}
+
+/// One part of a stream without ids and times.
+pub(crate) fn shown(mode: StreamMode, data: &Value) -> Value {
+    if let Some(asked) = data.get("__interrupt__") {
+        return json!({ "__interrupt__": many(asked).iter().map(|one| &one["value"]).collect::<Vec<_>>() });
+    }
+    match mode {
+        StreamMode::Tasks if data.get("input").is_some() => json!({ "name": data["name"], "begins": true }),
+        StreamMode::Tasks => {
+            let (fails, asks) = (!data["error"].is_null(), many(&data["interrupts"]).len());
+            let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
+            let result = Some(plain(&data["result"])).filter(|result| !fails && asks == 0 && !is_empty(result));
+            json!({ "name": data["name"], "result": result, "fails": fails, "asks": asks })
+        }
+        StreamMode::Checkpoints => json!({
+            "values": plain(&data["values"]), "next": data["next"], "step": data["metadata"]["step"],
+            "source": data["metadata"]["source"], "has_parent": !data["parent_config"].is_null(),
+        }),
+        _ => plain(data),
+    }
 }
 
 /// A state as JSON: without fields that have no value, and with messages in one form.

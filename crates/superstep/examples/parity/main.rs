@@ -11,11 +11,11 @@ use superstep::core::port::{BoxFuture, HistoryQuery};
 use superstep::core::state::IntoDraft;
 use superstep::prelude::*;
 use superstep::{Answers, Compat, Compiled, Endpoint, Failure, Outcome, Persistence, Record, Routes, Run, Schema};
-use superstep::{IntoNode, NodeWith, Result, Snapshot, StateUpdate};
+use superstep::{IntoNode, NodeWith, Result, Snapshot, StateUpdate, StreamMode};
 
 mod form;
 
-use form::{Forms, act, command, fill, many, places, plain, targets, text};
+use form::{Forms, act, command, fill, many, places, plain, shown, targets, text};
 
 /// What a node of a case does.
 type Acting = BoxFuture<'static, Result<Forms, NodeError>>;
@@ -162,11 +162,19 @@ impl Case {
     async fn call(&self, call: &Value) -> Value {
         let thread = call["thread"].as_str().unwrap_or("t");
         let mut seen = json!({ "interrupts": 0, "next": [], "state": {} });
-        match self.perform(call, thread).await {
+        let mut parts = Vec::new();
+        let performed = match call.get("stream") {
+            Some(modes) => self.watch(call, thread, many(modes), &mut parts).await,
+            None => self.perform(call, thread).await,
+        };
+        if call.get("stream").is_some() {
+            seen["parts"] = Value::Array(parts);
+        }
+        match performed {
             Ok(Some(outcome)) => {
                 seen["state"] = plain(&outcome.to_json().unwrap_or_default());
                 seen["interrupts"] = json!(outcome.questions().len());
-                if self.keeps {
+                if self.keeps && call.get("stream").is_none() {
                     seen["out"] = seen["state"].clone();
                 }
             }
@@ -186,6 +194,27 @@ impl Case {
             seen["state"] = plain(&state.state.to_json());
         }
         seen
+    }
+
+    /// What a stream shows, in the order of each mode.
+    async fn watch(
+        &self,
+        call: &Value,
+        thread: &str,
+        modes: &[Value],
+        parts: &mut Vec<Value>,
+    ) -> Result<Option<Outcome<Record>>> {
+        let modes: Vec<StreamMode> =
+            modes.iter().filter_map(|mode| serde_json::from_value(mode.clone()).ok()).collect();
+        let run = self.run(call, thread).await?;
+        let run = if call["subgraphs"] == true { run.subgraphs() } else { run };
+        let mut stream = run.stream_mode(modes);
+        while let Some(part) = stream.next().await {
+            let path = part.namespace.as_str().split('|').filter(|segment| !segment.is_empty());
+            let path: Vec<&str> = path.map(|segment| segment.split(':').next().unwrap_or(segment)).collect();
+            parts.push(json!([part.mode, path, shown(part.mode, &part.data.to_json())]));
+        }
+        stream.finish().await.map(Some)
     }
 
     async fn history(&self, thread: &str) -> Result<Vec<Snapshot<Record>>> {

@@ -1,0 +1,236 @@
+//! An answer on its way: what has come of it so far, and the answer it makes in the end.
+//!
+//! Calls of tools come in three forms; here each becomes what is new, so that the pieces joined are the call.
+
+use genai::chat::{StopReason as TheirStop, ToolCall as TheirCall, Usage as TheirUsage};
+use serde_json::Value;
+use superstep_core::error::Result;
+use superstep_core::message::{Message, ToolCall, Usage, count_tokens};
+use superstep_core::model::{Answer, Request, StopReason, ToolCallPiece, Trouble};
+
+use super::parts::{SIGNATURES, keep_thoughts};
+use super::trouble::Report;
+
+/// What has come of an answer.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    pub(super) text: String,
+    pub(super) reasoning: String,
+    pub(super) calls: Vec<Part>,
+    /// Blocks of thoughts, as Anthropic wants them back.
+    pub(super) thoughts: Vec<Value>,
+    pub(super) stop: Option<StopReason>,
+    pub(super) usage: Option<TheirUsage>,
+}
+
+/// What comes of a call at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// What is new.
+    New,
+    /// All of it so far.
+    SoFar,
+    /// All of it.
+    Whole,
+}
+
+/// What has come of a call.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    id: String,
+    name: String,
+    args: String,
+    signatures: Vec<String>,
+}
+
+impl Gathered {
+    /// Takes what came of a call; gives what is new.
+    pub(super) fn call(&mut self, form: Form, call: TheirCall) -> ToolCallPiece {
+        let args = match call.fn_arguments {
+            Value::String(text) => text,
+            Value::Null => String::new(),
+            value => value.to_string(),
+        };
+        let known = self.find(form, &call.call_id, &call.fn_name);
+        let index = known.unwrap_or(self.calls.len());
+        if known.is_none() {
+            self.calls.push(Part { id: self.fresh_id(call.call_id, &call.fn_name), ..Part::default() });
+        }
+        let part = &mut self.calls[index];
+        let has_no_name = part.name.is_empty();
+        if has_no_name {
+            part.name = call.fn_name;
+        }
+        part.signatures.extend(call.thought_signatures.into_iter().flatten());
+        let added = match form {
+            Form::SoFar => args.strip_prefix(part.args.as_str()).unwrap_or(&args),
+            Form::New | Form::Whole => args.as_str(),
+        };
+        part.args.push_str(added);
+        ToolCallPiece {
+            index,
+            id: known.is_none().then(|| part.id.clone()),
+            name: (has_no_name && !part.name.is_empty()).then(|| part.name.clone()),
+            args: added.to_owned(),
+        }
+    }
+
+    /// Which of the calls so far this is about.
+    fn find(&self, form: Form, id: &str, name: &str) -> Option<usize> {
+        if form == Form::Whole {
+            return None;
+        }
+        let known = self.calls.iter().rposition(|call| call.id == id && !id.is_empty());
+        if known.is_some() || form == Form::SoFar || !name.is_empty() {
+            return known;
+        }
+        // Only the first piece of a call has a name. Later ones have no id either, and there the library puts the number
+        // of the call.
+        let number = id.strip_prefix("call_").and_then(|number| number.parse().ok());
+        number.filter(|&number: &usize| number < self.calls.len()).or(self.calls.len().checked_sub(1))
+    }
+
+    /// Google's calls have no ids: the library counts them anew in every event, we over the whole answer.
+    fn fresh_id(&self, id: String, name: &str) -> String {
+        let number = self.calls.len();
+        match () {
+            () if id.starts_with("call#") => format!("call#{name}#{number}"),
+            () if id.is_empty() => format!("call_{number}"),
+            () => id,
+        }
+    }
+
+    /// The answer.
+    ///
+    /// # Errors
+    /// When a call has no name.
+    pub(super) fn answer(self, request: &Request, report: &Report) -> Result<Answer> {
+        if self.calls.iter().any(|call| call.name.is_empty()) {
+            return Err(report.tell(Trouble::BadAnswer, "the answer asks for a tool and does not say which"));
+        }
+        let mut message = Message::assistant(self.text).with_tool_calls(self.calls.into_iter().map(Part::call));
+        if !self.reasoning.is_empty() {
+            message = message.with_metadata("reasoning", self.reasoning);
+        }
+        let message = keep_thoughts(message, self.thoughts);
+        let usage = self.usage.and_then(counted).unwrap_or_else(|| estimated(request, &message));
+        let has_calls = !message.tool_calls.is_empty();
+        let answer = Answer::new(message, report.info.clone()).with_usage(usage);
+        Ok(match self.stop {
+            // Some say that they have ended where they ask for tools, and one must not be taken for the other.
+            None | Some(StopReason::End | StopReason::ToolCalls) => answer,
+            Some(StopReason::Sequence) if has_calls => answer,
+            Some(stop) => answer.with_stop(stop),
+        })
+    }
+}
+
+impl Part {
+    fn call(self) -> ToolCall {
+        let args = match self.args.trim() {
+            "" => Value::Object(serde_json::Map::new()),
+            text => serde_json::from_str(text).unwrap_or(Value::String(self.args)),
+        };
+        let mut call = ToolCall::new(self.id, self.name, args);
+        if !self.signatures.is_empty() {
+            call.extra.insert(SIGNATURES.to_owned(), self.signatures.into());
+        }
+        call
+    }
+}
+
+/// Why the model stopped, in our words.
+pub(super) fn stopped(stop: TheirStop) -> StopReason {
+    match stop {
+        TheirStop::Completed(_) => StopReason::End,
+        TheirStop::MaxTokens(_) => StopReason::Length,
+        TheirStop::ToolCall(_) => StopReason::ToolCalls,
+        TheirStop::ContentFilter(_) => StopReason::Refused,
+        TheirStop::StopSequence(_) => StopReason::Sequence,
+        TheirStop::Other(word) => StopReason::Other(word),
+    }
+}
+
+/// What the provider counted; nothing when it did not.
+fn counted(usage: TheirUsage) -> Option<Usage> {
+    if usage.prompt_tokens.is_none() && usage.completion_tokens.is_none() {
+        return None;
+    }
+    let tokens = |count: Option<i32>| count.and_then(|count| u64::try_from(count).ok());
+    let mut ours = Usage::new(
+        tokens(usage.prompt_tokens).unwrap_or_default(),
+        tokens(usage.completion_tokens).unwrap_or_default(),
+    );
+    ours.total_tokens = ours.total_tokens.max(tokens(usage.total_tokens).unwrap_or_default());
+    let cached = usage.prompt_tokens_details.and_then(|details| tokens(details.cached_tokens));
+    let thought = usage.completion_tokens_details.and_then(|details| tokens(details.reasoning_tokens));
+    for (name, count) in [("cached_tokens", cached), ("reasoning_tokens", thought)] {
+        if let Some(count) = count {
+            ours.details.insert(name.to_owned(), count.into());
+        }
+    }
+    Some(ours)
+}
+
+fn estimated(request: &Request, answer: &Message) -> Usage {
+    let read = request.messages.iter().map(|message| count_tokens(message).tokens).sum();
+    Usage { estimated: true, ..Usage::new(read, count_tokens(answer).tokens) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fragment(id: &str, name: &str, args: impl Into<Value>) -> TheirCall {
+        TheirCall { call_id: id.into(), fn_name: name.into(), fn_arguments: args.into(), thought_signatures: None }
+    }
+
+    fn gather(form: Form, fragments: Vec<TheirCall>) -> Vec<(String, String, Value)> {
+        let (mut gathered, mut joined) = (Gathered::default(), Vec::<(String, String)>::new());
+        for fragment in fragments {
+            let piece = gathered.call(form, fragment);
+            if piece.index == joined.len() {
+                joined.push((piece.id.clone().unwrap(), String::new()));
+            }
+            joined[piece.index].1.push_str(&piece.args);
+        }
+        for (part, (id, args)) in gathered.calls.iter().zip(&joined) {
+            assert_eq!((&part.id, &part.args), (id, args), "the pieces joined are the call");
+        }
+        gathered.calls.into_iter().map(Part::call).map(|call| (call.id, call.name, call.args)).collect()
+    }
+
+    fn row(id: &str, name: &str, args: Value) -> (String, String, Value) {
+        (id.to_owned(), name.to_owned(), args)
+    }
+
+    /// R-FWK-69: calls in pieces are put together, whichever way a provider cuts them.
+    #[test]
+    fn pieces_of_calls_are_put_together_in_every_form() {
+        use serde_json::json;
+        let interleaved = vec![
+            fragment("a", "f", ""),
+            fragment("b", "g", ""),
+            fragment("call_0", "", "{\"x\":"),
+            fragment("call_1", "", "{}"),
+            fragment("call_0", "", "1}"),
+        ];
+        let expected = [row("a", "f", json!({"x": 1})), row("b", "g", json!({}))];
+        assert_eq!(gather(Form::New, interleaved), expected);
+        let repeating_ids = vec![fragment("a", "f", "{\"x\""), fragment("a", "f", ":1}"), fragment("b", "f", "{}")];
+        assert_eq!(gather(Form::New, repeating_ids), [row("a", "f", json!({"x": 1})), row("b", "f", json!({}))]);
+        let so_far = vec![fragment("a", "f", ""), fragment("a", "f", "{\"x\""), fragment("a", "f", "{\"x\":1}")];
+        assert_eq!(gather(Form::SoFar, so_far), [row("a", "f", json!({"x": 1}))]);
+        let whole = vec![fragment("call#f#0", "f", json!({"x": 1})), fragment("call#f#0", "f", json!({"x": 2}))];
+        let expected = [row("call#f#0", "f", json!({"x": 1})), row("call#f#1", "f", json!({"x": 2}))];
+        assert_eq!(gather(Form::Whole, whole), expected);
+    }
+
+    /// R-FWK-69: arguments that are not JSON are kept as the text that came, and none are an empty object.
+    #[test]
+    fn arguments_that_are_not_json_are_kept() {
+        let broken = vec![fragment("a", "f", "{\"x\": oops"), fragment("b", "g", "")];
+        let expected = [row("a", "f", "{\"x\": oops".into()), row("b", "g", serde_json::json!({}))];
+        assert_eq!(gather(Form::New, broken), expected);
+    }
+}

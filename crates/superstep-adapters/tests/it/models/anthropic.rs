@@ -1,0 +1,224 @@
+//! Anthropic's messages.
+
+use serde_json::{Value, json};
+use superstep_adapters::models::Provider;
+use superstep_core::message::{Media, Message, Part};
+use superstep_core::model::{AnswerFormat, Piece, Request, StopReason, ToolChoice, Trouble};
+
+use super::server::{Script, Server};
+use super::{KEY, ask, calls, conversation, heard, weather};
+
+fn model(server: &Server) -> Provider {
+    Provider::anthropic("claude-sonnet-4-5").key(KEY).base_url(format!("{}/v1/", server.address))
+}
+
+fn message(content: &Value, stop_reason: &str) -> Value {
+    json!({
+        "id": "msg_01", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5-20250929",
+        "content": content, "stop_reason": stop_reason, "stop_sequence": null,
+        "usage": {"input_tokens": 12, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 8, "output_tokens": 6},
+    })
+}
+
+/// Events with the name that stands in each of them.
+fn stream(events: &[Value]) -> String {
+    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
+}
+
+fn start() -> Value {
+    let mut message = message(&json!([]), "");
+    message["stop_reason"] = Value::Null;
+    message["usage"] = json!({"input_tokens": 12, "output_tokens": 1});
+    json!({"type": "message_start", "message": message})
+}
+
+fn block(index: usize, block: &Value) -> Value {
+    json!({"type": "content_block_start", "index": index, "content_block": block})
+}
+
+fn delta(index: usize, delta: &Value) -> Value {
+    json!({"type": "content_block_delta", "index": index, "delta": delta})
+}
+
+fn stop(index: usize) -> Value {
+    json!({"type": "content_block_stop", "index": index})
+}
+
+fn end(reason: &str) -> [Value; 2] {
+    let delta = json!({"stop_reason": reason, "stop_sequence": null});
+    [json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 6}}), json!({"type": "message_stop"})]
+}
+
+/// R-FWK-67, R-FWK-69, R-FWK-70, R-FWK-75: an answer at once, and how the service wants to be asked.
+#[tokio::test]
+async fn an_answer_comes_at_once_when_nobody_listens() {
+    let content = json!([{"type": "text", "text": "Hello"}, {"type": "text", "text": ", you."}]);
+    let server = Server::start([Script::json(&message(&content, "end_turn"))]).await;
+    let request = Request::new([Message::system("Be short."), Message::user("Hi")]).max_tokens(99);
+    let answer = ask(&model(&server), &request).await.unwrap();
+    assert_eq!((&*answer.message.text(), &answer.stop), ("Hello, you.", &StopReason::End));
+    let usage = answer.usage();
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.estimated), (20, 6, false));
+    assert_eq!(answer.model.to_string(), "anthropic/claude-sonnet-4-5 (remote)");
+
+    let asked = server.last();
+    assert_eq!((asked.line.as_str(), asked.head("x-api-key")), ("POST /v1/messages", Some(KEY)));
+    assert_eq!((asked.head("anthropic-version"), asked.head("authorization")), (Some("2023-06-01"), None));
+    assert_eq!((&asked.body["model"], &asked.body["system"]), (&json!("claude-sonnet-4-5"), &json!("Be short.")));
+    assert_eq!(asked.body["messages"], json!([{"role": "user", "content": "Hi"}]));
+    assert_eq!(asked.body["max_tokens"], 99);
+}
+
+/// R-FWK-69, U21: text and a call in fragments, wherever the connection cuts them.
+#[tokio::test]
+async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
+    let json_delta = |text: &str| delta(1, &json!({"type": "input_json_delta", "partial_json": text}));
+    let mut events = vec![
+        start(),
+        block(0, &json!({"type": "text", "text": ""})),
+        json!({"type": "ping"}),
+        delta(0, &json!({"type": "text_delta", "text": "Ich schaue "})),
+        delta(0, &json!({"type": "text_delta", "text": "nach – 😀"})),
+        stop(0),
+        block(1, &json!({"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {}})),
+        json_delta(""),
+        json_delta("{\"city\": \"Ky"),
+        json_delta("ōto\"}"),
+        stop(1),
+        block(2, &json!({"type": "tool_use", "id": "toolu_2", "name": "now", "input": {}})),
+        stop(2),
+    ];
+    events.extend(end("tool_use"));
+    for size in [1, 5, 100_000] {
+        let server = Server::start([Script::events(stream(&events)).cut_every(size)]).await;
+        let (answer, pieces) = heard(&model(&server), &Request::from("Weather?").tools([weather()])).await;
+        assert_eq!((&*answer.message.text(), &answer.stop), ("Ich schaue nach – 😀", &StopReason::ToolCalls));
+        let expected = [("toolu_1", "weather", json!({"city": "Kyōto"})), ("toolu_2", "now", json!({}))];
+        assert_eq!(calls(&answer), expected);
+        let fragments = pieces.iter().filter_map(|piece| match piece {
+            Piece::ToolCall(piece) => Some((piece.index, piece.args.as_str())),
+            _ => None,
+        });
+        let expected = [(0, ""), (0, ""), (0, "{\"city\": \"Ky"), (0, "ōto\"}"), (1, "")];
+        assert_eq!(fragments.collect::<Vec<_>>(), expected);
+        assert_eq!((answer.usage().input_tokens, answer.usage().output_tokens), (12, 6));
+    }
+}
+
+/// R-FWK-69: thoughts are told apart from the text, and go back as they came, which the service insists on.
+#[tokio::test]
+async fn thoughts_are_told_apart_from_the_text_and_go_back() {
+    let hidden = json!({"type": "redacted_thinking", "data": "c2VjcmV0"});
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {}});
+    let mut events = vec![
+        start(),
+        block(0, &json!({"type": "thinking", "thinking": "", "signature": ""})),
+        delta(0, &json!({"type": "thinking_delta", "thinking": "Hm."})),
+        delta(0, &json!({"type": "signature_delta", "signature": "c2ln"})),
+        stop(0),
+        block(1, &hidden),
+        stop(1),
+        block(2, &json!({"type": "text", "text": ""})),
+        delta(2, &json!({"type": "text_delta", "text": "I look."})),
+        stop(2),
+        block(3, &call),
+        stop(3),
+    ];
+    events.extend(end("tool_use"));
+    let thought = json!({"type": "thinking", "thinking": "Hm.", "signature": "c2ln"});
+    let said = json!({"type": "text", "text": "I look."});
+    let content = json!([thought, hidden, said, call]);
+    let scripts = [Script::events(stream(&events)), Script::json(&message(&content, "tool_use"))];
+    let server = Server::start(scripts).await;
+    let (in_pieces, _) = heard(&model(&server), &Request::from("Weather?")).await;
+    let whole = ask(&model(&server), &Request::from("Weather?")).await.unwrap();
+    for answer in [in_pieces, whole] {
+        assert_eq!((&*answer.message.text(), &answer.message.metadata["reasoning"]), ("I look.", &json!("Hm.")));
+        let again = [Message::user("Weather?"), answer.message, Message::tool("toolu_1", "rain")];
+        ask(&model(&server), &Request::new(again)).await.unwrap();
+        let sent = server.last().body;
+        assert_eq!((&sent["messages"][1]["content"], sent.get("thinking")), (&content, None));
+    }
+}
+
+/// R-FWK-68, R-FWK-69: everything of a request arrives in the service's own form; a tool called `web_search` stays ours.
+#[tokio::test]
+async fn everything_of_a_request_arrives() {
+    let content = json!([{"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Rome"}}]);
+    let server = Server::start([Script::json(&message(&content, "tool_use"))]).await;
+    let schema = json!({"type": "object", "properties": {"mood": {"type": "string"}}, "required": ["mood"]});
+    let mut search = weather();
+    search.name = "web_search".to_owned();
+    let mut request = Request::new(conversation())
+        .tools([weather(), search])
+        .tool_choice(ToolChoice::Required)
+        .format(AnswerFormat::new("report", schema))
+        .temperature(0.25)
+        .stop("END");
+    request.top_p = Some(0.5);
+    let answer = ask(&model(&server), &request).await.unwrap();
+    assert_eq!(calls(&answer), [("toolu_1", "weather", json!({"city": "Rome"}))]);
+
+    let body = server.last().body;
+    let call = |id: &str, city: &str| json!({"type": "tool_use", "id": id, "name": "weather", "input": {"city": city}});
+    let open = "not executed: the conversation went on without it";
+    let said = json!([
+        {"role": "user", "content": "Weather in Paris, Rome and Oslo?"},
+        {"role": "assistant", "content": [
+            {"type": "text", "text": "I look."}, call("a", "Paris"), call("b", "Rome"), call("c", "Oslo"),
+        ]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "a", "content": "sunny"},
+            {"type": "tool_result", "tool_use_id": "b", "content": "no such city", "is_error": true},
+            {"type": "tool_result", "tool_use_id": "c", "content": open, "is_error": true},
+        ]},
+        {"role": "user", "content": "Well?"},
+    ]);
+    assert_eq!(body["messages"], said);
+    assert_eq!(body["tool_choice"], json!({"type": "any"}));
+    assert_eq!((&body["tools"][0]["name"], &body["tools"][1]["name"]), (&json!("weather"), &json!("web_search")));
+    assert_eq!((body["tools"][1].get("type"), &body["tools"][1]["input_schema"]["required"]), (None, &json!(["city"])));
+    let format = &body["output_config"]["format"];
+    assert_eq!((&format["type"], &format["schema"]["additionalProperties"]), (&json!("json_schema"), &json!(false)));
+    let numbers = (body["temperature"].as_f64().unwrap(), body["top_p"].as_f64().unwrap());
+    assert_eq!((numbers, &body["stop_sequences"]), ((0.25, 0.5), &json!(["END"])));
+}
+
+/// R-FWK-69: pictures arrive, by address, whole, and as the result of a tool.
+#[tokio::test]
+async fn pictures_arrive() {
+    let server =
+        Server::start([Script::json(&message(&json!([{"type": "text", "text": "A cat."}]), "end_turn"))]).await;
+    let parts = || vec![Part::text("Look"), Part::Image(Media::base64("aGk=", "image/png"))];
+    let mut all = conversation();
+    all[1] = Message::user(vec![
+        Part::Image(Media::url("https://pictures.example/cat.jpg")),
+        Part::Image(Media::url("data:image/webp;base64,aGk=")),
+    ]);
+    all[3] = Message::tool("a", parts());
+    ask(&model(&server), &Request::new(all)).await.unwrap();
+    let body = server.last().body;
+    let whole = |kind: &str| json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": "aGk="}});
+    let by_address = json!({"type": "image", "source": {"type": "url", "url": "https://pictures.example/cat.jpg"}});
+    assert_eq!(body["messages"][0]["content"], json!([by_address, whole("image/webp")]));
+    let result = &body["messages"][2]["content"][0]["content"];
+    assert_eq!(*result, json!([{"type": "text", "text": "Look"}, whole("image/png")]));
+}
+
+/// R-FWK-69, R-FWK-71: what this service does not know is refused before anything is sent; trouble in the middle of an
+/// answer is what the service says it is.
+#[tokio::test]
+async fn what_cannot_be_asked_is_refused_and_trouble_on_the_way_is_told() {
+    let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let events = [start(), block(0, &json!({"type": "text", "text": ""})), overloaded];
+    let server = Server::start([Script::events(stream(&events))]).await;
+    let mut seeded = Request::from("Hi");
+    seeded.seed = Some(7);
+    let error = ask(&model(&server), &seeded).await.unwrap_err();
+    assert_eq!((Trouble::of(&error), error.message().contains("seed")), (Some(Trouble::BadRequest), true));
+    let odd = Provider::anthropic("claude-high").key(KEY).base_url(&server.address);
+    assert!(ask(&odd, &Request::from("Hi")).await.unwrap_err().message().contains("`-high`"));
+    assert_eq!(server.count(), 0);
+    let (answer, _) = super::listen(&model(&server), &Request::from("Hi")).await;
+    assert_eq!(Trouble::of(&answer.unwrap_err()), Some(Trouble::Overloaded));
+}

@@ -1,0 +1,164 @@
+//! A small HTTP server that answers as it is told: in pieces of any size, cut off, or never.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// One answer.
+#[derive(Clone, Debug)]
+pub(super) struct Script {
+    status: u16,
+    head: String,
+    chunks: Vec<Vec<u8>>,
+    end: End,
+}
+
+/// How an answer ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Whole,
+    Cut,
+    Hang,
+}
+
+impl Script {
+    /// An answer with a status, lines of the head, and a body.
+    pub(super) fn new(status: u16, head: &str, body: impl Into<Vec<u8>>) -> Self {
+        Self { status, head: head.to_owned(), chunks: vec![body.into()], end: End::Whole }
+    }
+
+    pub(super) fn json(body: &Value) -> Self {
+        Self::new(200, "content-type: application/json\r\n", body.to_string())
+    }
+
+    pub(super) fn error(status: u16, head: &str, body: &Value) -> Self {
+        Self::new(status, &format!("content-type: application/json\r\n{head}"), body.to_string())
+    }
+
+    pub(super) fn events(body: impl Into<Vec<u8>>) -> Self {
+        Self::new(200, "content-type: text/event-stream; charset=utf-8\r\n", body)
+    }
+
+    /// The body in chunks of that many bytes, wherever that cuts letters and events.
+    pub(super) fn cut_every(mut self, bytes: usize) -> Self {
+        let body = self.chunks.concat();
+        self.chunks = body.chunks(bytes).map(<[u8]>::to_vec).collect();
+        self
+    }
+
+    /// The connection is closed in the middle of the body.
+    pub(super) fn broken(mut self) -> Self {
+        self.end = End::Cut;
+        self
+    }
+
+    /// Nothing comes after the body, and it does not end.
+    pub(super) fn hanging(mut self) -> Self {
+        self.end = End::Hang;
+        self
+    }
+}
+
+/// Events of nothing but data, as OpenAI writes them.
+pub(super) fn data(events: &[Value]) -> String {
+    events.iter().map(|event| format!("data: {event}\n\n")).collect()
+}
+
+/// What was asked.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    /// Method and path.
+    pub(super) line: String,
+    head: Vec<(String, String)>,
+    pub(super) body: Value,
+}
+
+impl Asked {
+    /// A line of the head.
+    pub(super) fn head(&self, name: &str) -> Option<&str> {
+        self.head.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The server: gives the answers one after the other, the last one again and again.
+pub(super) struct Server {
+    pub(super) address: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Server {
+    pub(super) async fn start(scripts: impl IntoIterator<Item = Script>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let mut scripts: VecDeque<Script> = scripts.into_iter().collect();
+        let record = asked.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let script = if scripts.len() > 1 { scripts.pop_front() } else { scripts.front().cloned() };
+                let record = record.clone();
+                tokio::spawn(async move { drop(serve(stream, &script.unwrap(), &record).await) });
+            }
+        });
+        Self { address, asked }
+    }
+
+    /// What was asked last.
+    pub(super) fn last(&self) -> Asked {
+        self.asked.lock().unwrap().last().unwrap().clone()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+async fn serve(mut stream: TcpStream, script: &Script, record: &Mutex<Vec<Asked>>) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let asked = read(&mut stream).await?;
+    record.lock().unwrap().push(asked);
+    let Script { status, head, chunks, end } = script;
+    let start = format!("HTTP/1.1 {status} So\r\n{head}transfer-encoding: chunked\r\nconnection: close\r\n\r\n");
+    stream.write_all(start.as_bytes()).await?;
+    for chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {
+        stream.write_all(format!("{:x}\r\n", chunk.len()).as_bytes()).await?;
+        stream.write_all(chunk).await?;
+        stream.write_all(b"\r\n").await?;
+        stream.flush().await?;
+        tokio::task::yield_now().await;
+    }
+    match end {
+        End::Whole => stream.write_all(b"0\r\n\r\n").await?,
+        End::Cut => {}
+        End::Hang => std::future::pending().await,
+    }
+    stream.shutdown().await
+}
+
+async fn read(stream: &mut TcpStream) -> std::io::Result<Asked> {
+    let mut bytes = Vec::new();
+    let split = loop {
+        if let Some(split) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break split;
+        }
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+    };
+    let text = String::from_utf8(bytes[..split].to_vec()).unwrap();
+    let mut lines = text.lines();
+    let line = lines.next().unwrap().trim_end_matches(" HTTP/1.1").to_owned();
+    let head: Vec<_> = lines
+        .map(|line| line.split_once(": ").unwrap())
+        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+        .collect();
+    let length = head.iter().find(|(name, _)| name == "content-length").map_or(0, |(_, value)| value.parse().unwrap());
+    while bytes.len() < split + 4 + length {
+        stream.read_buf(&mut bytes).await?;
+    }
+    let body = serde_json::from_slice(&bytes[split + 4..]).unwrap();
+    Ok(Asked { line, head, body })
+}
