@@ -1,4 +1,4 @@
-//! Derives for superstep. Expands to paths of the `superstep` crate; holds no logic of its own.
+//! Derives and attributes for superstep. Expands to paths of the `superstep` crate; holds no logic of its own.
 //!
 //! Reading (`attribute`, `state`, `field`, `reduce`) checks everything an attribute can get wrong and lists all of it at
 //! once; writing (`expand`) then has nothing left to refuse. What an expansion calls is
@@ -16,6 +16,7 @@ mod problems;
 mod reduce;
 mod state;
 mod suggest;
+mod tool;
 
 /// Makes a struct the state of a graph, and generates its update builder (`Chat` gets `ChatUpdate`).
 ///
@@ -51,4 +52,21 @@ pub fn task(_options: TokenStream, function: TokenStream) -> TokenStream {
 pub fn entrypoint(_options: TokenStream, function: TokenStream) -> TokenStream {
     let function = syn::parse_macro_input!(function as syn::ItemFn);
     functional::entrypoint(function).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a tool of a function: it becomes a function without arguments that gives the tool.
+///
+/// Name and description are those of the function and of its doc comment. On the attribute: `name = ".."`, `read_only`,
+/// `idempotent`, `destructive`, `timeout = "30s"` (or whole seconds), `retries = 2`, and for a plain `fn` that blocks
+/// `blocking`.
+///
+/// Its parameters are the arguments that a model gives: any type that is `Deserialize` and `JsonSchema`, with doc comments
+/// for the model; `Option<T>` and `#[default(10)]` need not be given. Parameters of type `Cx`, `View<State>`,
+/// `Ctx<Context>`, `SharedStore`, `Ask`, `Writer`, `Info`, `CallId`, `Progress` and `ToolCx` come from the run: the model
+/// neither sees nor gives them. `#[inject]` says the same of a type with another name.
+#[proc_macro_attribute]
+pub fn tool(options: TokenStream, function: TokenStream) -> TokenStream {
+    let function = syn::parse_macro_input!(function as syn::ItemFn);
+    let read = tool::ToolFn::read(options.into(), function);
+    read.map_or_else(syn::Error::into_compile_error, |tool| tool.expand()).into()
 }

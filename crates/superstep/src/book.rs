@@ -13,6 +13,7 @@ pages! {
     graphs "guides/graphs.md";
     people "guides/people.md";
     streaming "guides/streaming.md";
+    tools "guides/tools.md";
     threads "guides/threads.md";
     moving "guides/moving.md";
     bring_your_threads "guides/langgraph.md";

@@ -30,6 +30,7 @@ use crate::stream::{GraphRun, Sink};
 mod ask;
 mod numbers;
 mod once;
+mod scope;
 mod store;
 
 pub use ask::Ask;
@@ -126,6 +127,8 @@ pub(crate) struct TaskCell {
     pub(crate) numbers: Numbers,
     /// What the recorded steps of an error handler are told from those of its node by.
     pub(crate) root: &'static str,
+    /// The part of the task that this is the cell of; nothing for the task itself.
+    scope: Option<scope::Scope>,
 }
 
 impl TaskCell {
@@ -260,7 +263,8 @@ impl Cx {
     pub fn idempotency_key(&self) -> TaskId {
         // A copied thread has the ids of the one it was copied from, and must not be taken for it outside.
         let thread = self.thread().map_or("", ThreadId::as_str);
-        TaskId::from_bits(derive(&[thread.as_bytes(), &self.task_id().bits().to_le_bytes()]))
+        let key = derive(&[thread.as_bytes(), &self.task_id().bits().to_le_bytes()]);
+        TaskId::from_bits(self.0.cell.scoped_id(key))
     }
 
     /// Names this task in its thread.
@@ -297,6 +301,9 @@ impl Cx {
 
     /// Says that the node is still at work, for idle timeouts.
     pub fn heartbeat(&self) {
+        if let Some(whole) = self.whole() {
+            return whole.heartbeat();
+        }
         self.0.cell.alive.store(self.now(), Ordering::Relaxed);
         if let Some(outer) = &self.0.shared.outer {
             outer.heartbeat();
@@ -358,6 +365,9 @@ impl Cx {
     }
 
     pub(crate) fn heartbeat_if_watched(&self) {
+        if let Some(whole) = self.whole() {
+            return whole.heartbeat_if_watched();
+        }
         let timeout = &self.entry().timeout;
         let counts = timeout.as_ref().is_some_and(|timeout| !timeout.heartbeat_only);
         if counts && self.0.cell.alive.load(Ordering::Relaxed) != 0 {

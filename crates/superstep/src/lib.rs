@@ -36,6 +36,7 @@ mod subgraph;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod threads;
+pub mod tool;
 pub mod transfer;
 mod warm;
 
@@ -62,6 +63,7 @@ pub use stream::{
     PartStream, RunEvent, RunStream, StreamEvent, StreamMode, StreamPart, ToolEvent, ToolRun,
 };
 pub use threads::{Checked, Depth, Finding, Pruned, Snapshot, TaskState, Threads, UpdateState};
+pub use tool::{ToolError, ToolNode, ToolOutput};
 
 #[cfg(feature = "firestore")]
 pub use superstep_adapters::firestore;
@@ -97,13 +99,13 @@ pub use superstep_core::record::Record;
 pub use superstep_core::schema::Schema;
 pub use superstep_core::state::State;
 pub use superstep_core::update::{Overwrite, Remove};
-pub use superstep_macros::{State, entrypoint, task};
+pub use superstep_macros::{State, entrypoint, task, tool};
 
 /// What almost every program needs.
 pub mod prelude {
     pub use crate::{
         Ask, Command, Ctx, Cx, END, Go, Graph, Memory, Message, Messages, Node, NodeError, Overwrite, Retry, START,
-        Send, Sent, State, View, Writer, blocking, node,
+        Send, Sent, State, ToolError, ToolNode, ToolOutput, View, Writer, blocking, node, tool,
     };
     pub use serde::{Deserialize, Serialize};
 }
@@ -111,6 +113,7 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::output::{IntoOutput, NodeError, update_output};
+    pub use crate::tool::run_blocking_tool;
     pub use schemars;
     pub use serde_json;
     pub use superstep_core::*;

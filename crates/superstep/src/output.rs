@@ -12,8 +12,9 @@ use superstep_core::error::{Code, Error};
 use superstep_core::graph::Endpoint;
 use superstep_core::json_reducer::overwrite_marker;
 use superstep_core::record::Record;
+use superstep_core::schema::Schema;
 use superstep_core::state::{Draft, IntoDraft, State};
-use superstep_core::update::How;
+use superstep_core::update::{How, Update};
 
 /// Something a node of a graph over `S` may return.
 #[diagnostic::on_unimplemented(
@@ -195,9 +196,15 @@ impl<S: State> Command<S> {
         if scope == Scope::Here {
             return Ok(Output { updates: updates.into(), goto, ..Output::default() });
         }
-        let updates = updates.into_iter().map(by_name::<S>).collect::<Result<_, _>>()?;
+        let updates = all_by_name::<S>(updates)?;
         let outward = Outward { scope, updates, goto: goto.unwrap_or_default() };
         Ok(Output { outward: Some(Box::new(outward)), ..Output::default() })
+    }
+
+    /// The command with names in place of field numbers: for a graph whose state nobody has compared with `S` yet.
+    pub(crate) fn named_output(mut self) -> Result<Output, NodeError> {
+        self.updates = all_by_name::<S>(self.updates)?.into_iter().map(Draft::Json).collect();
+        self.output()
     }
 }
 
@@ -208,19 +215,33 @@ impl<S: State> Default for Command<S> {
 }
 
 /// An update of a graph whose schema the receiver will not know by number.
-fn by_name<S: State>(draft: Draft) -> Result<Map<String, Value>, NodeError> {
-    let update = match draft {
-        Draft::Json(map) => return Ok(map),
-        Draft::Typed(update) => update,
-    };
-    let Some(schema) = S::schema() else { return Ok(Map::new()) };
-    let mut map = Map::new();
+fn by_name<S: State>(draft: Draft) -> Result<Vec<Map<String, Value>>, NodeError> {
+    match (draft, S::schema()) {
+        (Draft::Json(map), _) => Ok(vec![map]),
+        (Draft::Typed(update), Some(schema)) => named(&schema, update),
+        (Draft::Typed(_), None) => Ok(Vec::new()),
+    }
+}
+
+/// An update with names in place of the numbers of a schema: several where it writes a field more than once.
+pub(crate) fn named(schema: &Schema, update: Update) -> Result<Vec<Map<String, Value>>, NodeError> {
+    let mut maps: Vec<Map<String, Value>> = Vec::new();
     for write in update {
         let value = write.value.to_json()?;
         let value = if write.how == How::Overwrite { overwrite_marker(value) } else { value };
-        map.insert(schema.field(write.field).name.to_string(), value);
+        let name = schema.field(write.field).name.to_string();
+        match maps.last_mut() {
+            Some(map) if !map.contains_key(&name) => drop(map.insert(name, value)),
+            _ => maps.push(Map::from_iter([(name, value)])),
+        }
     }
-    Ok(map)
+    Ok(maps)
+}
+
+/// Updates of a graph whose schema the receiver will not know by number.
+fn all_by_name<S: State>(drafts: Vec<Draft>) -> Result<Vec<Map<String, Value>>, NodeError> {
+    let maps = drafts.into_iter().map(by_name::<S>).collect::<Result<Vec<_>, _>>()?;
+    Ok(maps.into_iter().flatten().collect())
 }
 
 impl<S> IntoOutput<S> for () {

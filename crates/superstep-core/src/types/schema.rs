@@ -40,10 +40,20 @@ impl Schema {
 
     /// Lists every way in which the value breaks the schema, in order of place.
     pub(super) fn faults(&self, value: &Value) -> Vec<Fault> {
+        self.faults_showing(value, brief)
+    }
+
+    /// As a check, in words that show nothing of the value: for somebody who did not give it.
+    #[must_use]
+    pub fn blind_faults(&self, value: &Value) -> Vec<Fault> {
+        self.faults_showing(value, |_| "the value".to_owned())
+    }
+
+    fn faults_showing(&self, value: &Value, show: fn(&Value) -> String) -> Vec<Fault> {
         if self.validator.is_valid(value) {
             return Vec::new();
         }
-        let mut faults: Vec<Fault> = self.validator.iter_errors(value).map(|error| fault(&error)).collect();
+        let mut faults: Vec<Fault> = self.validator.iter_errors(value).map(|error| fault(&error, show)).collect();
         faults.sort_by(|a, b| (&a.pointer, &a.message).cmp(&(&b.pointer, &b.message)));
         faults.dedup();
         faults
@@ -52,7 +62,7 @@ impl Schema {
 
 const MESSAGE: usize = 240;
 
-fn fault(error: &ValidationError<'_>) -> Fault {
+fn fault(error: &ValidationError<'_>, show: fn(&Value) -> String) -> Fault {
     let message = match error.kind() {
         ValidationErrorKind::Type { kind: TypeKind::Single(expected) } => {
             format!("expected {expected}, found {}", kind(error.instance()))
@@ -62,7 +72,7 @@ fn fault(error: &ValidationError<'_>) -> Fault {
             format!("expected {}, found {}", names.join(" or "), kind(error.instance()))
         }
         ValidationErrorKind::Required { property } => format!("missing {}", brief(property)),
-        _ => lower(&error.masked_with(brief(error.instance())).to_string()),
+        _ => lower(&error.masked_with(show(error.instance())).to_string()),
     };
     Fault::new(cut(&message, MESSAGE)).at(error.instance_path().to_string())
 }
@@ -128,6 +138,17 @@ mod tests {
             let fault = Schema::new(schema.clone()).expect_err("refused");
             assert!(fault.message.starts_with("not a JSON Schema: "), "{schema}: {}", fault.message);
         }
+    }
+
+    /// R-FWK-81: a blind check names place and expectation, and nothing of what was found.
+    #[test]
+    fn a_blind_check_shows_nothing_of_the_value() {
+        let broken = json!({ "name": "s", "age": -7.5, "tags": ["a", "secret"] });
+        let found: Vec<_> = person().blind_faults(&broken).iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), 4, "{found:?}");
+        assert!(found.iter().any(|text| text.starts_with("/tags/1: the value is not one of")), "{found:?}");
+        assert!(!found.iter().any(|text| text.contains("secret") || text.contains("7.5")), "{found:?}");
+        assert_eq!(person().blind_faults(&json!({ "name": "Ada", "age": 1 })), []);
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Numbers {
 
 /// The place of something among its kind.
 pub(crate) struct Place {
-    /// The recorded step it happens in; empty for the code of the task itself.
+    /// The recorded step, or the part of the task, that it happens in; empty for the code of the task itself.
     pub(crate) step: Arc<str>,
     pub(crate) number: u32,
 }
@@ -63,7 +63,7 @@ impl TaskCell {
         let mine = self.address();
         STEPS.with_borrow(|steps| match steps.iter().rev().find(|step| step.cell == mine) {
             Some(step) => Place { step: step.path.clone(), number: step.numbers.next(kind) },
-            None => Place { step: Arc::default(), number: self.numbers.next(kind) },
+            None => Place { step: self.scope_path(), number: self.numbers.next(kind) },
         })
     }
 

@@ -27,6 +27,16 @@ impl Cx {
         E: Into<NodeError>,
         F: Future<Output = Result<T, E>>,
     {
+        self.once_at(&self.0.cell.scoped(key), make).await
+    }
+
+    /// As [`Cx::once`], with a key that is the task's own already.
+    async fn once_at<T, E, F>(&self, key: &str, make: F) -> Result<T, NodeError>
+    where
+        T: Serialize + DeserializeOwned + Clone + Any + Send + Sync,
+        E: Into<NodeError>,
+        F: Future<Output = Result<T, E>>,
+    {
         let made = lock(&self.0.cell.made).get(key).cloned();
         if let Some(recorded) = made.or_else(|| self.recorded(key).cloned()) {
             return recorded.take().map_err(|fault| {
@@ -58,6 +68,6 @@ impl Cx {
         // Numbered when it is called, not when it is polled: joined calls keep their order.
         let Place { step, number } = self.0.cell.number(Kind::Call);
         let key = format!("{step}task {number} {name}");
-        async move { self.once(&key, make).await }
+        async move { self.once_at(&key, make).await }
     }
 }

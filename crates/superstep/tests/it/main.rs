@@ -30,5 +30,6 @@ mod streams;
 mod subgraphs;
 mod support;
 mod threads;
+mod tools;
 mod transfer;
 mod updates;

@@ -1,0 +1,192 @@
+//! `#[tool]`: a function as a tool.
+//!
+//! Reads the function and lists all that is wrong with it; `write` turns it into a function without arguments that makes
+//! the tool. What the pieces mean is in `superstep::tool`.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, Meta, Pat, Token, Type};
+
+use crate::attribute::{Entry, Given};
+use crate::literal;
+use crate::problems::Problems;
+use crate::suggest::known_names;
+
+mod write;
+
+/// What `#[tool(..)]` may say.
+const OPTIONS: [&str; 7] = ["name", "read_only", "idempotent", "destructive", "timeout", "retries", "blocking"];
+
+/// Types that come from the run and never from a model, by the last word of their path.
+const TAKEN: [&str; 10] = ["Cx", "View", "Ctx", "SharedStore", "Ask", "Writer", "Info", "CallId", "Progress", "ToolCx"];
+
+/// A function that is to be a tool, read and checked.
+pub(crate) struct ToolFn {
+    function: ItemFn,
+    name: String,
+    description: String,
+    options: Options,
+    parameters: Vec<Parameter>,
+}
+
+#[derive(Default)]
+struct Options {
+    read_only: bool,
+    idempotent: bool,
+    destructive: bool,
+    blocking: bool,
+    timeout_ms: Option<u64>,
+    retries: Option<Expr>,
+}
+
+struct Parameter {
+    name: Ident,
+    ty: Type,
+    doc: String,
+    default: Option<Expr>,
+    /// It comes from the run.
+    taken: bool,
+}
+
+impl ToolFn {
+    /// Reads a function and the options of its attribute.
+    pub(crate) fn read(options: TokenStream, function: ItemFn) -> syn::Result<Self> {
+        let mut problems = Problems::default();
+        let entries = syn::parse::Parser::parse2(Punctuated::<Entry, Token![,]>::parse_terminated, options);
+        let entries: Vec<Entry> = entries.map_or_else(
+            |error| {
+                problems.push(error);
+                Vec::new()
+            },
+            |entries| entries.into_iter().collect(),
+        );
+        let (name, options) = read_options(&entries, &function, &mut problems);
+        let description = doc_of(&function.attrs);
+        if description.is_empty() {
+            let help =
+                "a tool needs a description for the model: write a doc comment above it, `/// Adds two numbers.`";
+            problems.add(&function.sig.ident, help);
+        }
+        if let Some(generic) = function.sig.generics.params.first() {
+            problems.add(generic, "a tool has no generic parameters: a model cannot choose types");
+        }
+        if options.blocking
+            && let Some(word) = &function.sig.asyncness
+        {
+            problems.add(word, "`blocking` is for a plain `fn`: an async one must not block");
+        }
+        let parameters = function.sig.inputs.iter().filter_map(|input| Parameter::read(input, &mut problems)).collect();
+        problems.finish(Self { function, name, description, options, parameters })
+    }
+}
+
+fn read_options(entries: &[Entry], function: &ItemFn, problems: &mut Problems) -> (String, Options) {
+    let (mut name, mut options) = (function.sig.ident.to_string(), Options::default());
+    for entry in entries {
+        match entry.name.to_string().as_str() {
+            "name" => {
+                let read = |expr: &Expr| literal::text(expr).filter(|text| is_name(&text.value()));
+                let example = "name = \"add_numbers\"` with letters, digits, `_` and `-`, at most 64 of them, as in `name = \"add\"";
+                name = entry.value(read, example, problems).map_or(name, |text| text.value());
+            }
+            "read_only" => flag(entry, &mut options.read_only, problems),
+            "idempotent" => flag(entry, &mut options.idempotent, problems),
+            "destructive" => flag(entry, &mut options.destructive, problems),
+            "blocking" => flag(entry, &mut options.blocking, problems),
+            "timeout" => options.timeout_ms = entry.value(milliseconds, "timeout = \"30s\"", problems),
+            "retries" => options.retries = entry.value(literal::count, "retries = 2", problems),
+            other => {
+                let help = known_names(other, &OPTIONS);
+                problems.add(&entry.name, format!("unknown option `{other}`; {help}"));
+            }
+        }
+    }
+    if options.read_only && options.destructive {
+        problems.add(&function.sig.ident, "a tool cannot be `read_only` and `destructive`: drop one");
+    }
+    (name, options)
+}
+
+fn flag(entry: &Entry, flag: &mut bool, problems: &mut Problems) {
+    if !matches!(entry.given, Given::Nothing) {
+        entry.takes_nothing(problems);
+    }
+    *flag = true;
+}
+
+fn is_name(name: &str) -> bool {
+    let is_fine = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    (1..=64).contains(&name.len()) && name.chars().all(is_fine)
+}
+
+/// A time: whole seconds, or a text such as `"500ms"`, `"30s"`, `"2m"`, `"1h"`.
+fn milliseconds(expr: &Expr) -> Option<u64> {
+    let Expr::Lit(ExprLit { lit, .. }) = expr else { return None };
+    let time = match lit {
+        Lit::Int(seconds) => seconds.base10_parse::<u64>().ok()?.checked_mul(1000)?,
+        Lit::Str(text) => {
+            let text = text.value();
+            let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit())?);
+            let factor = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
+            let (_, factor) = factor.into_iter().find(|(known, _)| *known == unit)?;
+            number.parse::<u64>().ok()?.checked_mul(factor)?
+        }
+        _ => return None,
+    };
+    (time > 0).then_some(time)
+}
+
+/// The text of doc comments.
+fn doc_of(attributes: &[Attribute]) -> String {
+    let lines = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).filter_map(|attribute| {
+        let Meta::NameValue(pair) = &attribute.meta else { return None };
+        literal::text(&pair.value).map(|text| text.value().trim().to_owned())
+    });
+    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+impl Parameter {
+    fn read(input: &FnArg, problems: &mut Problems) -> Option<Self> {
+        let FnArg::Typed(input) = input else {
+            problems.add(input, "a tool is a plain function: `self` has no place in it");
+            return None;
+        };
+        let Pat::Ident(name) = &*input.pat else {
+            problems.add(&input.pat, "a tool's arguments have names: write `name: Type`");
+            return None;
+        };
+        let (mut default, mut taken) = (None, is_taken(&input.ty));
+        for attribute in &input.attrs {
+            let path = attribute.path();
+            if path.is_ident("doc") {
+            } else if path.is_ident("inject") {
+                taken = true;
+            } else if path.is_ident("default") {
+                match attribute.parse_args::<Expr>() {
+                    Ok(value) => default = Some(value),
+                    Err(_) => problems.add(attribute, "write the value: `#[default(10)]`"),
+                }
+            } else {
+                problems
+                    .add(path, format!("unknown attribute `{}`; known: `default`, `inject`", path.to_token_stream()));
+            }
+        }
+        if let Type::Reference(reference) = &*input.ty {
+            problems.add(
+                reference,
+                "a tool owns its arguments: take `String` in place of `&str`, `Vec<T>` in place of `&[T]`",
+            );
+        }
+        if taken && let Some(value) = &default {
+            problems.add(value, "what comes from the run has no default");
+        }
+        Some(Self { name: name.ident.clone(), ty: (*input.ty).clone(), doc: doc_of(&input.attrs), default, taken })
+    }
+}
+
+/// Whether a type is one of those that come from the run.
+fn is_taken(ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return false };
+    path.path.segments.last().is_some_and(|last| TAKEN.iter().any(|taken| last.ident == taken))
+}

@@ -1,0 +1,243 @@
+//! The node that runs what a model asks for.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use superstep_core::checkpoint::Question;
+use superstep_core::command::Output;
+use superstep_core::message::ToolCall;
+use superstep_core::suggest::known_names;
+
+use super::approve::{Doubtful, ask_each, ask_together};
+use super::call::{CAP, Job, Verdict, failure};
+use super::errors::{Errors, FailureKind};
+use super::list::{KnownTools, Tools};
+use super::outcome::{Settled, combine};
+use super::parallel::{End, Work, run_all};
+use super::policy::{Policy, Rule};
+use super::turn::Turn;
+use crate::context::{Ask, Cx};
+use crate::handler::Node;
+use crate::output::NodeError;
+
+/// How long one call may take unless something else is said.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A node that runs the tools the last message of the model asks for: all at once, one tool message per call, in the
+/// order of the calls.
+///
+/// What goes wrong is told the model ([`Errors`]). A person is asked before a destructive tool runs ([`Policy`]). A call
+/// that has ended is not made again, whatever happens to the others: a question, a failure, a crash.
+///
+/// ```
+/// use superstep::core::message::ToolCall;
+/// use superstep::prelude::*;
+///
+/// #[derive(State, Clone, Serialize, Deserialize)]
+/// struct Chat { #[reduce(messages)] messages: Messages }
+///
+/// /// Adds two numbers.
+/// #[tool(read_only)]
+/// async fn add(a: i64, b: i64) -> i64 { a + b }
+///
+/// let mut graph = Graph::<Chat>::new("chat");
+/// let tools = graph.node("tools", ToolNode::new([add()]));
+/// graph.edge(START, tools).edge(tools, END);
+/// let asks = Message::assistant("").with_tool_calls([ToolCall::new("c1", "add", serde_json::json!({ "a": 1, "b": 2 }))]);
+/// let done = graph.compile()?.run(Chat::input().messages(asks)).wait()?;
+/// assert_eq!(done.state.messages.last().unwrap().text(), "3");
+/// # Ok::<(), superstep::Error>(())
+/// ```
+#[must_use = "give it to a graph"]
+pub struct ToolNode {
+    tools: Tools,
+    field: String,
+    errors: Errors,
+    policy: Policy,
+    timeout: Duration,
+    at_once: usize,
+    together: bool,
+}
+
+impl ToolNode {
+    /// Runs these tools. Two of one name are an error when the node runs; [`Tools::new`] says so before.
+    pub fn new(tools: impl Into<Tools>) -> Self {
+        Self {
+            tools: tools.into(),
+            field: "messages".to_owned(),
+            errors: Errors::Text,
+            policy: Policy::default(),
+            timeout: TIMEOUT,
+            at_once: usize::MAX,
+            together: false,
+        }
+    }
+
+    /// The field of messages, where it is not `messages`.
+    pub fn messages(mut self, field: impl Into<String>) -> Self {
+        self.field = field.into();
+        self
+    }
+
+    /// What becomes of calls that went wrong.
+    pub fn errors(mut self, errors: Errors) -> Self {
+        self.errors = errors;
+        self
+    }
+
+    /// Which tools run, which are asked about, which never run.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Asks about all calls of a message in one question, whose answer is a list of [`super::Approval`] in the order of
+    /// the calls. Unless told, each call is a question of its own; all are asked at once either way.
+    pub fn ask_together(mut self) -> Self {
+        self.together = true;
+        self
+    }
+
+    /// How long one call may take, for tools that do not say so themselves; a minute unless told.
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.timeout = time;
+        self
+    }
+
+    /// At most this many calls of one message run at once.
+    pub fn max_concurrency(mut self, calls: usize) -> Self {
+        self.at_once = calls.max(1);
+        self
+    }
+
+    async fn turn(&self, cx: &Cx) -> Result<Output, NodeError> {
+        let turn = Turn::read(cx, &self.field)?;
+        let tools = self.tools.known().await?;
+        let judged = self.judge(cx, &turn, &tools).await?;
+        let asked = cx.0.cell.take_asked();
+        let is_alone = judged.len() == 1;
+        let mut work = Vec::new();
+        for (place, call, verdict) in judged {
+            let Some(verdict) = verdict else { continue };
+            let key = format!("tool {place} {}", call.id);
+            let part = cx.part(&key);
+            let (errors, timeout) = (&self.errors, self.timeout);
+            let job = Job { call, turn: &turn, cx: part.clone(), errors, timeout, field: &self.field };
+            let settle = job.settle(verdict);
+            // A call without siblings is kept with the node's own result, which follows at once.
+            let future: superstep_core::port::BoxFuture<'_, _> = match is_alone {
+                true => Box::pin(settle),
+                false => Box::pin(async move { cx.once(&key, settle).await }),
+            };
+            work.push(Work { cx: part, future });
+        }
+        let settled = self.all_settled(cx, asked, run_all(work, self.at_once).await).await?;
+        combine(cx, &self.field, &turn, settled)
+    }
+
+    /// What all calls gave. Comes back only when no call has failed the node and none waits for a person.
+    async fn all_settled(
+        &self,
+        cx: &Cx,
+        mut asked: Vec<Question>,
+        ends: Vec<End<Settled>>,
+    ) -> Result<Vec<Settled>, NodeError> {
+        let mut all = Vec::new();
+        for end in ends {
+            match end {
+                End::Done(settled) => all.push(settled?),
+                End::Asks(questions) => asked.extend(questions),
+            }
+        }
+        match asked.is_empty() {
+            true => Ok(all),
+            false => Ask(cx.clone()).pass_on(asked).await,
+        }
+    }
+
+    /// What is to be done about each call, in order; nothing for those a person is asked about.
+    async fn judge<'a>(
+        &self,
+        cx: &Cx,
+        turn: &'a Turn,
+        tools: &KnownTools,
+    ) -> Result<Vec<(usize, &'a ToolCall, Option<Verdict>)>, NodeError> {
+        let (mut judged, mut places, mut doubtful) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, call) in turn.calls() {
+            let verdict = match self.look(call, tools) {
+                Look::Clear(verdict) => Some(verdict),
+                Look::Doubt(doubt) => {
+                    places.push(judged.len());
+                    doubtful.push(doubt);
+                    None
+                }
+            };
+            judged.push((place, call, verdict));
+        }
+        let said = match self.together {
+            true => ask_together(cx, doubtful).await?,
+            false => ask_each(cx, doubtful).await?,
+        };
+        for (place, verdict) in places.into_iter().zip(said) {
+            judged[place].2 = verdict;
+        }
+        Ok(judged)
+    }
+
+    /// What is to be done about a call, as far as no person is needed to say so.
+    fn look<'a>(&self, call: &'a ToolCall, tools: &KnownTools) -> Look<'a> {
+        let Some(known) = tools.get(&call.name) else {
+            return Look::Clear(Verdict::Fail(failure(call, FailureKind::UnknownTool, unknown(&call.name, tools))));
+        };
+        let rule = self.policy.rule(known.tool.spec());
+        if rule == Rule::Deny {
+            return Look::Clear(Verdict::Refuse(format!("the policy forbids `{}`", call.name)));
+        }
+        let checked = arguments(call).and_then(|args| known.check(&args).map(|()| args).map_err(|error| error.message));
+        match checked {
+            Err(text) => Look::Clear(Verdict::Fail(failure(call, FailureKind::BadArguments, text))),
+            Ok(args) if rule == Rule::Ask => Look::Doubt(Doubtful { call, known: known.clone(), args }),
+            Ok(args) => Look::Clear(Verdict::Run(known.clone(), args)),
+        }
+    }
+}
+
+/// What can be said of a call without a person.
+enum Look<'a> {
+    Clear(Verdict),
+    Doubt(Doubtful<'a>),
+}
+
+impl<S, C> Node<S, C> for ToolNode {
+    type Output = Output;
+
+    async fn run(&self, cx: Cx) -> Result<Output, NodeError> {
+        self.turn(&cx).await
+    }
+}
+
+/// The arguments of a call: models write nothing where there are none.
+fn arguments(call: &ToolCall) -> Result<Map<String, Value>, String> {
+    let bad = |what: &str| format!("bad arguments for `{}`: {what}", call.name);
+    let args = match &call.args {
+        Value::Object(args) => args.clone(),
+        Value::Null => Map::new(),
+        Value::String(text) if text.trim().is_empty() => Map::new(),
+        Value::String(_) => return Err(bad("they are not JSON; expected an object")),
+        _ => return Err(bad("expected an object")),
+    };
+    let bytes = serde_json::to_string(&args).map_or(0, |text| text.len());
+    if bytes > CAP {
+        return Err(bad(&format!("they are {bytes} bytes long, and may be {CAP}")));
+    }
+    Ok(args)
+}
+
+fn unknown(name: &str, tools: &KnownTools) -> String {
+    let name: String = name.chars().take(64).collect();
+    let known: Vec<&str> = tools.keys().map(String::as_str).collect();
+    match known.is_empty() {
+        true => format!("no tool `{name}`; there are none"),
+        false => format!("no tool `{name}`; {}", known_names(&name, &known)),
+    }
+}

@@ -1,0 +1,193 @@
+//! A person's word before a tool that may destroy something.
+
+use serde_json::{Value, json};
+use superstep::core::checkpoint::Question;
+use superstep::core::machine::Answers;
+use superstep::prelude::*;
+use superstep::tool::{Approval, Policy, SharedTool, ToolSpec, tool_fn};
+use superstep::{Code, Compiled};
+
+use super::{Chat, ChatUpdate, Runs, Text, answers, asks, echo, graph, text};
+use crate::support::{only_question, refused};
+
+/// A destructive tool that counts its calls.
+fn delete(runs: &Runs) -> SharedTool {
+    let runs = runs.clone();
+    tool_fn(ToolSpec::new("delete", "Deletes a file.").destructive(), move |args: Text, _cx| {
+        runs.note("delete");
+        async move { format!("deleted {}", args.text) }
+    })
+}
+
+fn deletes(runs: &Runs, policy: Policy) -> Compiled<Chat> {
+    graph(ToolNode::new([delete(runs), echo(runs)]).policy(policy))
+}
+
+fn calls(calls: &[(&str, &str)]) -> ChatUpdate {
+    let calls: Vec<(&str, Value)> = calls.iter().map(|(tool, what)| (*tool, text(what))).collect();
+    Chat::input().messages(asks(&calls))
+}
+
+fn told(messages: &Messages) -> Vec<String> {
+    answers(messages).into_iter().map(|(_, text, _)| text).collect()
+}
+
+fn approve(question: &Question) -> Value {
+    json!(Approval::approve(question).unwrap())
+}
+
+/// R-FWK-86: a destructive tool does not run before a person said so; the question shows the tool, its arguments and
+/// their hash, and other calls are made meanwhile, once.
+#[tokio::test]
+async fn a_destructive_tool_waits_for_a_person() {
+    let runs = Runs::default();
+    let graph = deletes(&runs, Policy::default());
+    let paused = graph.run(calls(&[("delete", "a.txt"), ("echo", "hi")])).thread("t").await.unwrap();
+    let question = only_question(&paused);
+    assert_eq!(
+        (&question.value["tool"], &question.value["arguments"]),
+        (&json!("delete"), &json!({ "text": "a.txt" }))
+    );
+    assert_eq!(question.value["hash"].as_str().unwrap().len(), 32);
+    assert_eq!(question.text.as_deref(), Some("May `delete` be run?"));
+    assert_eq!((runs.of("delete"), runs.of("echo"), paused.state.messages.len()), (0, 1, 1));
+    let done = graph.resume("t", approve(&question)).await.unwrap();
+    assert_eq!(told(&done.state.messages), ["deleted a.txt", "hi"]);
+    assert_eq!((runs.of("delete"), runs.of("echo")), (1, 1));
+}
+
+/// R-FWK-86: an approval is bound to what was shown: with the hash of other arguments, with none, or as a bare yes it
+/// is refused, and the question stays open.
+#[tokio::test]
+async fn an_approval_of_something_else_is_refused() {
+    let runs = Runs::default();
+    let graph = deletes(&runs, Policy::default());
+    let other = only_question(&graph.run(calls(&[("delete", "b.txt")])).thread("other").await.unwrap());
+    let question = only_question(&graph.run(calls(&[("delete", "a.txt")])).thread("t").await.unwrap());
+    assert_ne!(question.value["hash"], other.value["hash"]);
+    for answer in [
+        approve(&other),
+        json!({ "decision": "approve" }),
+        json!(true),
+        json!("approve"),
+        json!({ "decision": "edit", "hash": other.value["hash"], "args": {} }),
+    ] {
+        let error = refused(graph.resume("t", &answer).await);
+        assert_eq!(error.code(), Code::InvalidResume, "{answer}");
+    }
+    assert_eq!(runs.of("delete"), 0);
+    assert_eq!(graph.threads().state("t").await.unwrap().questions(), [&question]);
+    graph.resume("t", approve(&question)).await.unwrap();
+    assert_eq!(runs.of("delete"), 1);
+}
+
+/// R-FWK-86: equal arguments have one hash, however they are written.
+#[tokio::test]
+async fn the_hash_is_of_the_arguments_and_not_of_their_order() {
+    let runs = Runs::default();
+    let tool = || {
+        tool_fn(ToolSpec::new("move", "Moves.").destructive(), async |args: serde_json::Map<String, Value>, _cx| {
+            args.len()
+        })
+    };
+    let mut hashes = Vec::new();
+    for args in [
+        r#"{"a": 1, "b": {"c": [1, "x"], "d": null}}"#,
+        r#"{"b": {"d": null, "c": [1, "x"]}, "a": 1}"#,
+        r#"{"a": 1, "b": {"c": ["x", 1], "d": null}}"#,
+    ] {
+        let input = Chat::input().messages(asks(&[("move", serde_json::from_str(args).unwrap())]));
+        let paused = graph(ToolNode::new([tool(), echo(&runs)])).run(input).thread("t").await.unwrap();
+        hashes.push(only_question(&paused).value["hash"].clone());
+    }
+    assert!(hashes[0] == hashes[1] && hashes[1] != hashes[2], "{hashes:?}");
+}
+
+/// R-FWK-86: a person may change the arguments, which are held against the schema, or reject the call with a reason
+/// that the model hears; each is asked about and all at once.
+#[tokio::test]
+async fn a_person_may_edit_or_reject() {
+    let runs = Runs::default();
+    let graph = deletes(&runs, Policy::default());
+    let paused = graph
+        .run(calls(&[("delete", "1"), ("delete", "2"), ("delete", "3"), ("delete", "4")]))
+        .thread("t")
+        .await
+        .unwrap();
+    let questions = paused.questions();
+    let shown: Vec<_> = questions.iter().map(|question| &question.value["arguments"]["text"]).collect();
+    assert_eq!(shown, ["1", "2", "3", "4"]);
+    let edit =
+        |question: &Question, args: Value| json!(Approval::edit(question, args.as_object().unwrap().clone()).unwrap());
+    let first = Answers::from([
+        (questions[1].id, edit(&questions[1], json!({ "text": "2b" }))),
+        (questions[2].id, edit(&questions[2], json!({ "path": "s3cret" }))),
+    ]);
+    let half = graph.resume_with("t", first).await.unwrap();
+    assert_eq!((half.questions().len(), runs.of("delete")), (2, 0));
+    let rest = Answers::from([
+        (questions[0].id, json!(Approval::reject("we need it"))),
+        (questions[3].id, json!({ "decision": "reject" })),
+    ]);
+    let done = graph.resume_with("t", rest).await.unwrap();
+    assert_eq!(
+        told(&done.state.messages),
+        [
+            "not executed: we need it",
+            "deleted 2b",
+            "bad arguments for `delete`: no argument `path`; known: `text`; `text` is missing: expected string",
+            "not executed: it was rejected",
+        ]
+    );
+    assert_eq!(runs.of("delete"), 1);
+    assert!(!answers(&done.state.messages)[0].2);
+}
+
+/// R-FWK-86: a policy lets a destructive tool run unasked, asks about a harmless one, and forbids one altogether.
+#[tokio::test]
+async fn a_policy_allows_asks_and_denies() {
+    let rows = [
+        (Policy::allow(["delete"]), 0, vec!["deleted a", "b"]),
+        (Policy::allow(["*"]), 0, vec!["deleted a", "b"]),
+        (Policy::allow(["*"]).and_ask(["echo"]), 1, vec!["deleted a", "b"]),
+        (Policy::ask(["echo"]), 2, vec!["deleted a", "b"]),
+        (Policy::deny(["delete"]), 0, vec!["not executed: the policy forbids `delete`", "b"]),
+        (Policy::deny(["*"]).and_allow(["echo"]), 0, vec!["not executed: the policy forbids `delete`", "b"]),
+    ];
+    for (policy, asked, expected) in rows {
+        let said = format!("{policy:?}");
+        let graph = deletes(&Runs::default(), policy);
+        let mut outcome = graph.run(calls(&[("delete", "a"), ("echo", "b")])).thread("t").await.unwrap();
+        assert_eq!(outcome.questions().len(), asked, "{said}");
+        if asked > 0 {
+            let yes = outcome.questions().iter().map(|question| (question.id, approve(question))).collect();
+            outcome = graph.resume_with("t", yes).await.unwrap();
+        }
+        assert_eq!(told(&outcome.state.messages), expected, "{said}");
+    }
+}
+
+/// R-FWK-86, R-FWK-81: nobody is asked about a call that cannot be made.
+#[tokio::test]
+async fn nobody_is_asked_about_a_call_that_cannot_be_made() {
+    let input = Chat::input().messages(asks(&[("delete", json!({ "text": 7 }))]));
+    let done = deletes(&Runs::default(), Policy::default()).run(input).thread("t").await.unwrap();
+    assert_eq!(told(&done.state.messages), ["bad arguments for `delete`: `text`: expected string, found integer"]);
+}
+
+/// R-FWK-86: all calls of a message may be asked about in one question; the answer is a list, each bound to its call.
+#[tokio::test]
+async fn calls_may_be_asked_about_together() {
+    let runs = Runs::default();
+    let graph = graph(ToolNode::new([delete(&runs), echo(&runs)]).ask_together());
+    let paused = graph.run(calls(&[("delete", "1"), ("echo", "hi"), ("delete", "2")])).thread("t").await.unwrap();
+    let question = only_question(&paused);
+    let hashes = [0, 1].map(|place| question.value[place]["hash"].clone());
+    let yes = |place: usize| json!({ "decision": "approve", "hash": hashes[place] });
+    for answer in [json!([yes(0)]), json!([yes(1), yes(0)]), yes(0), json!([yes(0), yes(1), yes(1)])] {
+        assert_eq!(refused(graph.resume("t", &answer).await).code(), Code::InvalidResume, "{answer}");
+    }
+    let done = graph.resume("t", json!([Approval::reject("keep it"), yes(1)])).await.unwrap();
+    assert_eq!(told(&done.state.messages), ["not executed: keep it", "hi", "deleted 2"]);
+    assert_eq!((runs.of("delete"), runs.of("echo")), (1, 1));
+}

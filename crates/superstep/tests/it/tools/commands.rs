@@ -1,0 +1,175 @@
+//! Tools that say where the graph goes on, and what becomes of its state.
+
+use serde_json::{Value, json};
+use superstep::core::message::RemoveAll;
+use superstep::prelude::*;
+use superstep::tool::{CallId, Errors, ToolSpec, tool_fn};
+use superstep::{Code, Compiled, Record};
+
+use super::{Chat, Runs, add, answers, asks, called, echo, text};
+use crate::support::refused;
+
+/// Sets the topic and goes on at `rust`.
+#[tool]
+async fn talk_about(topic: String) -> Command<Chat> {
+    Command::goto("rust").update(Chat::update().log("moved").topic(topic).log("on"))
+}
+
+/// Goes on at `go`, and answers in its own words.
+#[tool]
+async fn ask_go(id: CallId) -> Command<Chat> {
+    Command::goto("go").update(Chat::update().log("asked").messages(Message::tool(&*id, "go knows")))
+}
+
+/// START → tools → plain, with `rust` and `go` to go on at instead.
+fn agents() -> Compiled<Chat> {
+    let mut g = Graph::<Chat>::new("agents");
+    let tools = ToolNode::new([talk_about(), ask_go(), add()]);
+    let tools = g.node("tools", superstep::node(tools).goto(["rust", "go"]));
+    g.edge(START, tools);
+    for name in ["plain", "rust", "go"] {
+        let node = g.node(name, move || Chat::update().log(name));
+        g.edge(node, END);
+    }
+    g.edge("tools", "plain");
+    g.compile().unwrap()
+}
+
+fn told(messages: &Messages) -> Vec<String> {
+    answers(messages).into_iter().map(|(call, text, _)| format!("{call} {text}")).collect()
+}
+
+/// R-REF-149 (case 149): a command answers its call, in its own words or in ours, and exactly once; an answer to a call
+/// that is not its own is refused.
+#[tokio::test]
+async fn a_command_answers_its_call_exactly_once() {
+    let run = async |calls: &[(&str, Value)]| agents().run(Chat::input().messages(asks(calls))).await.unwrap().state;
+    let state = run(&[("talk_about", json!({ "topic": "async" }))]).await;
+    assert_eq!(
+        (told(&state.messages), &*state.topic, &state.log[..]),
+        (vec!["c0 done".into()], "async", &["moved".into(), "on".into(), "rust".into()][..])
+    );
+    let state = run(&[("ask_go", json!({}))]).await;
+    assert_eq!(
+        (told(&state.messages), &state.log[..]),
+        (vec!["c0 go knows".into()], &["asked".into(), "go".into()][..])
+    );
+    for (ids, text) in [
+        (["c0", "c0"], "`twice` answers its call 2 times"),
+        (["c0", "c1"], "`twice` answers a call that is not its own"),
+    ] {
+        let twice = tool_fn(ToolSpec::new("twice", "Answers twice."), move |(): (), _cx| async move {
+            Command::<Chat>::new().update(Chat::update().messages(ids.map(|id| Message::tool(id, "x")).to_vec()))
+        });
+        let calls = [("twice", Value::Null), ("add", json!({ "a": 1, "b": 1 }))];
+        let done = called(ToolNode::new([twice.clone(), add()]), &calls).await.unwrap();
+        assert_eq!(told(&done.state.messages), [format!("c0 {text}"), "c1 2".into()]);
+        let error = refused(called(ToolNode::new([twice, add()]).errors(Errors::Propagate), &calls).await);
+        assert_eq!((error.code(), error.message()), (Code::ToolFailed, text));
+    }
+}
+
+/// R-REF-151 (case 151): commands of several tools are one: updates in the order of the calls, every place they lead to
+/// once, and the results of other calls beside them.
+#[tokio::test]
+async fn a_handoff_beside_other_calls_keeps_their_results() {
+    let calls = [
+        ("add", json!({ "a": 1, "b": 2 })),
+        ("talk_about", json!({ "topic": "async" })),
+        ("ask_go", json!({})),
+        ("ask_go", json!({})),
+        ("add", json!({ "a": 2, "b": 2 })),
+    ];
+    let state = agents().run(Chat::input().messages(asks(&calls))).await.unwrap().state;
+    assert_eq!(told(&state.messages), ["c0 3", "c1 done", "c2 go knows", "c3 go knows", "c4 4"]);
+    assert_eq!(
+        (&*state.topic, &state.log[..]),
+        ("async", &["moved", "on", "asked", "asked", "rust", "go"].map(String::from)[..])
+    );
+}
+
+/// Hands over to the agent `rust` of the graph around.
+#[tool]
+async fn to_rust(with_answer: bool, id: CallId) -> Command<Chat> {
+    let command = Command::goto("rust").in_parent();
+    match with_answer {
+        true => command.update(Chat::update().topic("handed").messages(Message::tool(&*id, "over to rust"))),
+        false => command.update(Chat::update().topic("handed").log("bye").log("bye bye")),
+    }
+}
+
+/// R-REF-151: a command for the graph around passes outward, and the turn it ends goes along: what the model asked and
+/// the answers of all calls.
+#[tokio::test]
+async fn a_handoff_to_the_graph_around_takes_the_turn_along() {
+    for with_answer in [true, false] {
+        let mut inner = Graph::<Chat>::new("first");
+        let calls = [("add", json!({ "a": 1, "b": 2 })), ("to_rust", json!({ "with_answer": with_answer }))];
+        let model = inner.node("model", move || Chat::update().messages(asks(&calls)));
+        let tools = inner.node("tools", ToolNode::new([add(), to_rust()]));
+        inner.sequence([START, model.into(), tools.into(), END]);
+        let mut outer = Graph::<Chat>::new("agents");
+        let first = outer.node("first", superstep::node(inner.compile().unwrap()).goto(["rust", "last"]));
+        let rust = outer.node("rust", |chat: View<Chat>| {
+            superstep::tool::ensure_answered(&chat.messages)?;
+            Ok::<_, NodeError>(Chat::update().log("rust"))
+        });
+        let last = outer.node("last", || Chat::update().log("last"));
+        outer.edge(START, first).edge(first, last).edge(last, END).edge(rust, END);
+        let done = outer.compile().unwrap().run(Chat::input().messages("hi")).await.unwrap().state;
+        let (answer, roles) = (if with_answer { "over to rust" } else { "done" }, done.messages.len());
+        assert_eq!(told(&done.messages), ["c0 3".to_owned(), format!("c1 {answer}")]);
+        let log = if with_answer { &["rust"][..] } else { &["bye", "bye bye", "rust"] };
+        assert_eq!((roles, &*done.topic, done.log.iter().map(String::as_str).collect()), (4, "handed", log.to_vec()));
+        assert_eq!(done.messages.get(1).unwrap().tool_calls.len(), 2);
+    }
+}
+
+/// R-REF-149: a command may remove the history, its own call with it; an answer to a call that is gone is not added.
+#[tokio::test]
+async fn a_command_may_remove_the_history() {
+    let clear = tool_fn(ToolSpec::new("clear", "Forgets."), async |(): (), _cx| {
+        Command::<Chat>::new().update(Chat::update().messages(RemoveAll).log("cleared"))
+    });
+    let done = called(ToolNode::new([clear]), &[("clear", Value::Null)]).await.unwrap();
+    assert_eq!((done.state.messages.len(), &done.state.log[..]), (0, &["cleared".to_owned()][..]));
+}
+
+/// R-REF-149: a command of a tool that was written for another state is refused by the name of the field it lacks, and
+/// never writes a field that only has the same number.
+#[tokio::test]
+async fn a_command_for_another_state_is_refused_by_name() {
+    let mut g = Graph::<Record>::with_schema(
+        "other",
+        superstep::Schema::from_json(
+            "other",
+            &json!({ "secret": "string?", "messages": { "type": "messages", "reducer": "add_messages" } }),
+        )
+        .unwrap(),
+    );
+    let tools = g.node("tools", superstep::node(ToolNode::new([talk_about()])).goto(["rust"]));
+    let rust = g.node("rust", || json!({}));
+    g.edge(START, tools).edge(tools, END).edge(rust, END);
+    let input = json!({ "messages": asks(&[("talk_about", json!({ "topic": "x" }))]) });
+    let error = refused(g.compile().unwrap().run(input).await);
+    assert_eq!(error.code(), Code::UnknownField, "{error}");
+    assert!(format!("{error:?}").contains("topic"), "{error:?}");
+}
+
+/// R-FWK-79: a command without a way on leaves the edges of the node as they are.
+#[tokio::test]
+async fn a_command_without_a_goal_follows_the_edges() {
+    let note = tool_fn(ToolSpec::new("note", "Notes."), async |args: super::Text, _cx| {
+        Command::<Chat>::new().update(Chat::update().log(args.text))
+    });
+    let mut g = Graph::<Chat>::new("notes");
+    let tools = g.node("tools", ToolNode::new([note, echo(&Runs::default())]));
+    let next = g.node("next", || Chat::update().log("next"));
+    g.sequence([START, tools.into(), next.into(), END]);
+    let input = Chat::input().messages(asks(&[("note", text("noted")), ("echo", text("hi"))]));
+    let state = g.compile().unwrap().run(input).await.unwrap().state;
+    assert_eq!(
+        (told(&state.messages), &state.log[..]),
+        (vec!["c0 done".into(), "c1 hi".into()], &["noted".into(), "next".into()][..])
+    );
+}

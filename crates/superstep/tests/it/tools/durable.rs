@@ -1,0 +1,153 @@
+//! What a call did is not done again: after a question, a failure, a crash.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use superstep::core::port::SharedCheckpointer;
+use superstep::prelude::*;
+use superstep::testing::{CrashAt, LastWrite};
+use superstep::tool::{SharedTool, ToolSpec, tool_fn};
+use superstep::{Compiled, Error, Outcome};
+
+use super::{Chat, Runs, Text, answers, asks, echo, graph, graph_in, text};
+use crate::support::only_question;
+
+/// Sends a mail once a person says so.
+#[tool]
+async fn send(to: String, ask: Ask) -> Result<String, ToolError> {
+    let yes: bool = ask.person("send it?", &to).await?;
+    Ok(format!("{to}: {yes}"))
+}
+
+/// R-FWK-80: a question of a tool passes through the node; results of other calls are kept, and each question is
+/// answered on its own.
+#[tokio::test]
+async fn a_tool_may_ask_a_person() {
+    let runs = Runs::default();
+    let graph = graph(ToolNode::new([send(), echo(&runs)]));
+    let calls = [("send", json!({ "to": "ann" })), ("echo", text("hi")), ("send", json!({ "to": "bob" }))];
+    let paused = graph.run(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
+    let shown: Vec<_> = paused.questions().iter().map(|question| question.value.clone()).collect();
+    assert_eq!(shown, [json!("ann"), json!("bob")]);
+    let [first, second] = [0, 1].map(|place| paused.questions()[place].id);
+    let half = graph.resume_with("t", [(second, json!(false))].into()).await.unwrap();
+    assert_eq!(only_question(&half).id, first);
+    let done = graph.resume("t", true).await.unwrap();
+    let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert_eq!((told, runs.of("echo")), (vec!["ann: true".to_owned(), "hi".into(), "bob: false".into()], 1));
+}
+
+/// R-FWK-80: what one call records is its own: two calls of one tool do not take each other's, and have different names
+/// to the outside.
+#[tokio::test]
+async fn two_calls_of_one_tool_do_not_share_what_they_record() {
+    let pay = tool_fn(ToolSpec::new("pay", "Pays."), async |args: Text, cx: superstep::tool::ToolCx| {
+        let cx: Cx = cx.get()?;
+        let paid = cx.once("pay", async { Ok::<_, NodeError>(args.text) }).await?;
+        let noted = cx.task("note", async { Ok::<_, NodeError>(format!("noted {paid}")) }).await?;
+        Ok::<_, ToolError>(format!("{noted} {}", cx.idempotency_key()))
+    });
+    let calls = [("pay", text("1")), ("pay", text("2"))];
+    let done = graph(ToolNode::new([pay])).run(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
+    let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert!(told[0].starts_with("noted 1 ") && told[1].starts_with("noted 2 "), "{told:?}");
+    assert_ne!(told[0].split_at(8).1, told[1].split_at(8).1);
+}
+
+/// A tool that counts its calls, unless the process is dead already.
+fn counted(name: &str, runs: &Runs, dead: &Arc<AtomicBool>) -> SharedTool {
+    let (tool, runs, dead) = (name.to_owned(), runs.clone(), dead.clone());
+    tool_fn(ToolSpec::new(name, "Counts."), move |args: Text, _| {
+        let is_dead = dead.load(Ordering::SeqCst);
+        if !is_dead {
+            runs.note(&tool);
+        }
+        async move { args.text }
+    })
+}
+
+async fn live(
+    graph: &Compiled<Chat>,
+    store: impl Into<SharedCheckpointer>,
+    goes_on: bool,
+) -> Result<Outcome<Chat>, Error> {
+    let store = store.into();
+    let has_thread = goes_on && graph.threads().checkpointer(store.clone()).state("t").await.is_ok();
+    if has_thread {
+        return graph.go_on("t").checkpointer(store).await;
+    }
+    let calls = [("first", text("1")), ("second", text("2"))];
+    graph.run(Chat::input().messages(asks(&calls))).thread("t").checkpointer(store).await
+}
+
+/// R-FWK-79, R-FWK-28: a process that dies between two calls of one message makes the first no second time; only the
+/// call whose record did not reach the disk is made again.
+#[tokio::test]
+async fn a_crash_between_two_calls_repeats_none_that_is_recorded() {
+    for last in [LastWrite::Kept, LastWrite::Lost] {
+        for at in 0.. {
+            let (runs, disk, dead) = (Runs::default(), Memory::new(), Arc::new(AtomicBool::new(false)));
+            let store = CrashAt::new(disk.clone(), at, last);
+            let watch = Watch(store.clone(), dead.clone());
+            let node = ToolNode::new([counted("first", &runs, &dead), counted("second", &runs, &dead)]);
+            let graph = graph_in(disk.clone(), node.max_concurrency(1));
+            let survived = live(&graph, watch, false).await.is_ok();
+            dead.store(false, Ordering::SeqCst);
+            let done = live(&graph, disk, true).await.unwrap();
+            let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+            assert_eq!(told, ["1", "2"], "crash at {at}, {last:?}");
+            let extra = runs.of("first") + runs.of("second") - 2;
+            assert!(extra <= usize::from(last == LastWrite::Lost), "crash at {at}, {last:?}: {extra} calls again");
+            if survived {
+                assert!(at >= 4, "the sweep ended after {at} writes");
+                break;
+            }
+        }
+    }
+}
+
+/// A store that tells when it died.
+struct Watch(CrashAt, Arc<AtomicBool>);
+
+impl superstep::core::port::Checkpointer for Watch {
+    superstep::core::forward_checkpointer!(this => this.0; acquire, release, load, history, threads, status, namespaces);
+    superstep::core::forward_checkpointer!(this => this.0; delete_thread, copy_thread, prune, stats);
+
+    async fn commit(&self, commit: &superstep::core::port::Commit) -> superstep::Result<()> {
+        let result = self.0.commit(commit).await;
+        self.1.store(self.0.has_crashed(), Ordering::SeqCst);
+        result
+    }
+}
+
+/// R-FWK-80: a call that waits for a person is not stopped for taking long, and hears the same answer when it fails and
+/// is made again.
+#[tokio::test]
+async fn a_call_that_is_made_again_knows_the_answer() {
+    let tries = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let seen = tries.clone();
+    let fragile = tool_fn(
+        ToolSpec::new("fragile", "Asks, then fails once.").retries(1),
+        move |(): (), cx: superstep::tool::ToolCx| {
+            let tries = seen.clone();
+            async move {
+                let ask: Ask = cx.get()?;
+                let name: String = ask.person("name?", Value::Null).await?;
+                match tries.fetch_add(1, Ordering::SeqCst) {
+                    0 => Err(ToolError::new("not yet")),
+                    _ => Ok(name),
+                }
+            }
+        },
+    );
+    let graph = graph(ToolNode::new([fragile]));
+    let paused = graph.run(Chat::input().messages(asks(&[("fragile", Value::Null)]))).thread("t").await.unwrap();
+    only_question(&paused);
+    let clock = superstep::testing::ManualClock::new();
+    let run = tokio::spawn(graph.resume("t", "ann").clock(clock.clone()).into_future());
+    super::until(|| tries.load(Ordering::SeqCst) == 1 && clock.sleepers() == 1).await;
+    clock.advance(std::time::Duration::from_secs(1));
+    let done = run.await.unwrap().unwrap();
+    assert_eq!((done.state.messages.last().unwrap().text().as_ref(), done.is_finished()), ("ann", true));
+}

@@ -1,0 +1,188 @@
+//! Calls that go wrong: what the model hears, and what fails the node.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use superstep::prelude::*;
+use superstep::testing::ManualClock;
+use superstep::tool::{Errors, FailureKind, ToolFailure, ToolSpec, tool_fn};
+use superstep::{Code, Error};
+
+use super::{Chat, Runs, Text, add, answer, answers, asks, called, echo, graph, text, until};
+use crate::support::refused;
+
+/// Always fails.
+#[tool]
+async fn broken() -> Result<(), std::io::Error> {
+    Err(std::io::Error::other("the disk is full"))
+}
+
+/// R-FWK-80, R-REF-147 (case 147): whether bad arguments and failures become words or fail the node is a matter of
+/// policy: always, never, one text for all, by kind, by a function. A tool that nobody knows is always answered.
+#[tokio::test]
+async fn the_policy_decides_what_the_model_hears() {
+    const ARGUMENTS: &str = "bad arguments for `add`: `b` is missing: expected integer";
+    const FAILURE: &str = "`broken` failed: the disk is full";
+    let by_kind = |failure: &ToolFailure| match failure.kind {
+        FailureKind::Failed => Some(format!("{} is broken", failure.tool)),
+        _ => None,
+    };
+    let rows: [(Errors, Option<&str>, Option<&str>); 6] = [
+        (Errors::Text, Some(ARGUMENTS), Some(FAILURE)),
+        (Errors::Propagate, None, None),
+        (Errors::Message("try again".into()), Some("try again"), Some("try again")),
+        (Errors::Only(vec![FailureKind::BadArguments]), Some(ARGUMENTS), None),
+        (Errors::Only(vec![FailureKind::Failed]), None, Some(FAILURE)),
+        (Errors::with(by_kind), None, Some("broken is broken")),
+    ];
+    for (errors, arguments, failure) in rows {
+        let node = || ToolNode::new([add(), broken()]).errors(errors.clone());
+        for (tool, args, told, said) in
+            [("add", json!({ "a": 1 }), arguments, ARGUMENTS), ("broken", json!({}), failure, FAILURE)]
+        {
+            let run = called(node(), &[(tool, args)]).await;
+            match told {
+                Some(told) => assert_eq!(answers(&run.unwrap().state.messages), [("c0".into(), told.into(), false)]),
+                None => {
+                    let error = refused(run);
+                    assert_eq!((error.code(), error.message()), (Code::ToolFailed, said), "{errors:?}");
+                }
+            }
+        }
+        let (text, went_well) = answer(node(), "gone", json!({})).await;
+        assert_eq!((text.as_str(), went_well), ("no tool `gone`; known: `add`, `broken`", false), "{errors:?}");
+    }
+}
+
+/// R-FWK-80: a tool that says itself that it failed is believed.
+#[tokio::test]
+async fn a_tool_may_say_that_it_failed() {
+    let fails = || tool_fn(ToolSpec::new("fails", "Fails."), async |(): (), _cx| ToolOutput::error("no luck"));
+    assert_eq!(answer(ToolNode::new([fails()]), "fails", Value::Null).await, ("no luck".into(), false));
+    let error = refused(called(ToolNode::new([fails()]).errors(Errors::Propagate), &[("fails", Value::Null)]).await);
+    assert_eq!((error.code(), error.message()), (Code::ToolFailed, "no luck"));
+}
+
+/// R-FWK-80: when a failure is passed on, the other calls end first, and what they did is not done again.
+#[tokio::test]
+async fn a_failure_that_is_passed_on_loses_no_other_result() {
+    let (runs, tries) = (Runs::default(), Arc::new(AtomicU32::new(0)));
+    let flaky = tool_fn(ToolSpec::new("flaky", "Fails once."), move |(): (), _| {
+        let attempt = tries.fetch_add(1, Ordering::SeqCst);
+        async move { if attempt == 0 { Err(ToolError::new("not yet")) } else { Ok("well") } }
+    });
+    let graph = graph(ToolNode::new([flaky, echo(&runs)]).errors(Errors::Propagate));
+    let input = Chat::input().messages(asks(&[("flaky", Value::Null), ("echo", text("once"))]));
+    let error = refused(graph.run(input).thread("t").await);
+    assert_eq!((error.message(), runs.of("echo")), ("`flaky` failed: not yet", 1));
+    let done = graph.go_on("t").await.unwrap();
+    let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert_eq!((told, runs.of("echo")), (vec!["well".to_owned(), "once".to_owned()], 1));
+}
+
+/// R-FWK-80: a panic fails its call and nothing else, and what was said in it is not told the model.
+#[tokio::test]
+async fn a_panic_fails_its_call_only() {
+    let bug =
+        tool_fn(ToolSpec::new("bug", "Panics."), async |args: Text, _cx| -> String { panic!("key {}", args.text) });
+    let calls = [("bug", text("s3cret")), ("add", json!({ "a": 1, "b": 2 }))];
+    let done = called(ToolNode::new([bug.clone(), add()]), &calls).await.unwrap();
+    assert_eq!(
+        answers(&done.state.messages),
+        [("c0".into(), "`bug` panicked".into(), false), ("c1".into(), "3".into(), true)]
+    );
+    let error = refused(called(ToolNode::new([bug]).errors(Errors::Propagate), &calls[..1]).await);
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("key s3cret"), "{error:?}");
+}
+
+/// R-FWK-78, R-FWK-80: a tool that hangs is stopped after its own time or that of the node, by the run's clock, and the
+/// model hears of it.
+#[tokio::test]
+async fn a_tool_that_hangs_is_stopped() {
+    let hang = |spec: ToolSpec| tool_fn(spec, async |(): (), _cx| std::future::pending::<String>().await);
+    let own = hang(ToolSpec::new("own", "Hangs.").timeout(Duration::from_secs(5)));
+    let usual = hang(ToolSpec::new("usual", "Hangs."));
+    let clock = ManualClock::new();
+    let graph = graph(ToolNode::new([own, usual]));
+    let input = Chat::input().messages(asks(&[("usual", Value::Null), ("own", Value::Null)]));
+    let run = tokio::spawn(graph.run(input).thread("t").clock(clock.clone()).into_future());
+    for (sleepers, seconds) in [(2, 5), (1, 54), (1, 1)] {
+        until(|| clock.sleepers() == sleepers).await;
+        clock.advance(Duration::from_secs(seconds));
+    }
+    let done = run.await.unwrap().unwrap();
+    assert_eq!(
+        answers(&done.state.messages),
+        [
+            ("c0".into(), "`usual` took longer than 60s and was stopped".into(), false),
+            ("c1".into(), "`own` took longer than 5s and was stopped".into(), false)
+        ]
+    );
+}
+
+/// R-FWK-78: a failed call is made again as often as the tool says, with a growing wait; arguments that do not fit are
+/// not tried at all.
+#[tokio::test]
+async fn a_failed_call_is_made_again() {
+    for (retries, expected) in [(1, "`flaky` failed: try 2"), (2, "try 3")] {
+        let tries = Arc::new(AtomicU32::new(0));
+        let seen = tries.clone();
+        let flaky = tool_fn(ToolSpec::new("flaky", "Fails twice.").retries(retries), move |(): (), _| {
+            let attempt = seen.fetch_add(1, Ordering::SeqCst) + 1;
+            async move { if attempt < 3 { Err(ToolError::new(format!("try {attempt}"))) } else { Ok("try 3") } }
+        });
+        let clock = ManualClock::new();
+        let input = Chat::input().messages(asks(&[("flaky", Value::Null)]));
+        let run = tokio::spawn(graph(ToolNode::new([flaky])).run(input).thread("t").clock(clock.clone()).into_future());
+        for attempt in 1..=retries {
+            until(|| tries.load(Ordering::SeqCst) == attempt && clock.sleepers() == 1).await;
+            clock.advance(Duration::from_millis(500 << (attempt - 1)));
+        }
+        let done = run.await.unwrap().unwrap();
+        assert_eq!(done.state.messages.last().unwrap().text(), expected);
+        assert_eq!(tries.load(Ordering::SeqCst), retries + 1);
+    }
+}
+
+/// R-FWK-80: a run that is cancelled inside a tool is cancelled, whatever the policy says.
+#[tokio::test]
+async fn a_cancelled_run_is_not_told_the_model() {
+    let stops = tool_fn(ToolSpec::new("stops", "Stops."), async |(): (), _cx| {
+        Err::<(), Error>(Error::new(Code::Cancelled, "somebody stopped it"))
+    });
+    let error = refused(called(ToolNode::new([stops]), &[("stops", Value::Null)]).await);
+    assert_eq!(error.code(), Code::Cancelled);
+}
+
+/// R-FWK-80: a sign of life of a tool is one of the node that runs it.
+#[tokio::test]
+async fn a_tool_keeps_its_node_alive() {
+    let beats = Arc::new(AtomicU32::new(0));
+    let seen = beats.clone();
+    let slow = tool_fn(ToolSpec::new("slow", "Takes its time."), move |(): (), cx: superstep::tool::ToolCx| {
+        let beats = seen.clone();
+        async move {
+            let cx: Cx = cx.get()?;
+            for _ in 0..3 {
+                cx.heartbeat();
+                beats.fetch_add(1, Ordering::SeqCst);
+                cx.sleep(Duration::from_secs(8)).await;
+            }
+            Ok::<_, ToolError>("there")
+        }
+    });
+    let mut g = Graph::<Chat>::new("chat");
+    let idle = superstep::Timeout::idle(Duration::from_secs(10));
+    let tools = g.node("tools", superstep::node(ToolNode::new([slow])).timeout(idle));
+    g.edge(START, tools).edge(tools, END);
+    let clock = ManualClock::new();
+    let input = Chat::input().messages(asks(&[("slow", Value::Null)]));
+    let run = tokio::spawn(g.compile().unwrap().run(input).clock(clock.clone()).into_future());
+    for beat in 1..=3 {
+        until(|| beats.load(Ordering::SeqCst) == beat && clock.sleepers() == 3).await;
+        clock.advance(Duration::from_secs(8));
+    }
+    assert_eq!(run.await.unwrap().unwrap().state.messages.last().unwrap().text(), "there");
+}

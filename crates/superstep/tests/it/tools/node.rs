@@ -1,0 +1,211 @@
+//! What the node runs, and what its messages say.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use superstep::core::message::{Part, Role, ToolCall, ToolStatus};
+use superstep::core::tool::ToolSpec;
+use superstep::prelude::*;
+use superstep::tool::{SharedTool, ToolSource, Tools, ensure_answered, tool_fn, wants_tools};
+use superstep::{Code, Record, Result, Schema};
+use tokio::sync::Barrier;
+
+use super::{Chat, Runs, Text, add, answer, answers, asks, called, echo, graph, text};
+use crate::support::refused;
+
+/// R-FWK-79, R-REF-146 (case 146): all calls run at once, and are answered in their order; a tool that nobody knows is
+/// answered with those there are.
+#[tokio::test]
+async fn calls_run_at_once_and_are_answered_in_order() {
+    // Each waits for both: one after the other, neither would end.
+    let both = Arc::new(Barrier::new(2));
+    let wait = |name: &str| {
+        let both = both.clone();
+        tool_fn(ToolSpec::new(name, "Waits."), move |args: Text, _| {
+            let both = both.clone();
+            async move {
+                both.wait().await;
+                args.text
+            }
+        })
+    };
+    let node = ToolNode::new([wait("slow"), wait("fast")]);
+    let done = called(node, &[("slow", text("1")), ("fats", text("x")), ("fast", text("2"))]).await.unwrap();
+    let row = |call: &str, text: &str, went_well| (call.to_owned(), text.to_owned(), went_well);
+    let unknown = "no tool `fats`; did you mean `fast`? known: `fast`, `slow`";
+    let expected = [row("c0", "1", true), row("c1", unknown, false), row("c2", "2", true)];
+    assert_eq!(answers(&done.state.messages), expected);
+}
+
+/// R-FWK-79: no more calls run at once than allowed, and still all of them do.
+#[tokio::test]
+async fn no_more_run_at_once_than_allowed() {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let seen = most.clone();
+    let count = tool_fn(ToolSpec::new("count", "Counts."), move |(): (), _| {
+        let (now, most) = (now.clone(), seen.clone());
+        async move {
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+            }
+            now.fetch_sub(1, Ordering::SeqCst);
+        }
+    });
+    let calls = vec![("count", Value::Null); 7];
+    let done = called(ToolNode::new([count]).max_concurrency(2), &calls).await.unwrap();
+    assert_eq!((answers(&done.state.messages).len(), most.load(Ordering::SeqCst)), (7, 2));
+}
+
+/// R-FWK-79: only the calls of the last message of the model that nobody has answered are made.
+#[tokio::test]
+async fn only_open_calls_of_the_last_message_are_made() {
+    let runs = Runs::default();
+    let graph = graph(ToolNode::new([echo(&runs)]));
+    let old = Message::assistant("").with_tool_calls([ToolCall::new("old", "echo", text("old"))]);
+    let history = vec![
+        old,
+        Message::user("never mind"),
+        asks(&[("echo", text("1")), ("echo", text("2"))]),
+        Message::tool("c0", "by hand"),
+    ];
+    let done = graph.run(Chat::input().messages(history)).thread("t").await.unwrap();
+    let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert_eq!((told, runs.of("echo")), (vec!["by hand".to_owned(), "2".to_owned()], 1));
+    assert!(!wants_tools(&done.state.messages));
+    let again = graph.run(Chat::input().log("again")).thread("t").await.unwrap();
+    assert_eq!((again.state.messages.len(), runs.of("echo")), (5, 1));
+    let error = refused(graph.run(Chat::input().messages("hi")).thread("u").await);
+    assert_eq!(error.code(), Code::InvalidRoute, "{error}");
+}
+
+/// R-FWK-79: another field can hold the messages, of a struct or of a state declared at run time; a state without it is
+/// told so by name.
+#[tokio::test]
+async fn messages_may_be_in_another_field_of_any_state() {
+    let schema =
+        Schema::from_json("state", &json!({ "talk": { "type": "messages", "reducer": "add_messages" } })).unwrap();
+    for (node, is_there) in [(ToolNode::new([add()]).messages("talk"), true), (ToolNode::new([add()]), false)] {
+        let mut g = Graph::<Record>::with_schema("talk", schema.clone());
+        let tools = g.node("tools", node);
+        g.edge(START, tools).edge(tools, END);
+        let run = g.compile().unwrap().run(json!({ "talk": asks(&[("add", json!({ "a": 1, "b": 2 }))]) })).await;
+        match is_there {
+            true => assert_eq!(run.unwrap().state.messages("talk").unwrap().last().unwrap().text(), "3"),
+            false => {
+                let error = refused(run);
+                assert_eq!(error.code(), Code::UnknownField, "{error}");
+                assert!(error.message().contains("`messages`"), "{error}");
+            }
+        }
+    }
+}
+
+/// R-FWK-79: an answer names its tool and how long it took, and keeps what is for the program beside what the model hears.
+#[tokio::test]
+async fn an_answer_says_where_it_comes_from() {
+    let weigh = tool_fn(ToolSpec::new("weigh", "Weighs."), async |(): (), _cx| {
+        ToolOutput::new("2 kg").with_artifact(json!({ "grams": 2003 }))
+    });
+    let done = called(ToolNode::new([weigh]), &[("weigh", Value::Null)]).await.unwrap();
+    let message = done.state.messages.last().unwrap();
+    assert_eq!(
+        (message.role, message.name.as_deref(), message.status),
+        (Role::Tool, Some("weigh"), ToolStatus::Success)
+    );
+    assert_eq!(
+        (&message.metadata["tool"], &message.metadata["artifact"]),
+        (&json!("weigh"), &json!({ "grams": 2003 }))
+    );
+    assert!(message.metadata["duration_ms"].is_u64() && message.id.is_some());
+}
+
+/// R-FWK-79: ten megabytes of output do not reach the state: text is cut with a word about it, and a part that is no
+/// text and does not fit is left out.
+#[tokio::test]
+async fn a_long_output_is_cut() {
+    let long = tool_fn(ToolSpec::new("long", "Talks."), async |(): (), _cx| "é".repeat(5_000_000));
+    let done = called(ToolNode::new([long]), &[("long", Value::Null)]).await.unwrap();
+    let message = done.state.messages.last().unwrap();
+    assert!(message.text().len() < 262_300, "{}", message.text().len());
+    assert!(message.text().ends_with("\n[cut: the first 262144 of 10000000 bytes]"));
+    assert_eq!(message.metadata["cut_from_bytes"], 10_000_000);
+    let parts = tool_fn(ToolSpec::new("parts", "Shows."), async |(): (), _cx| {
+        let picture = Part::from(json!({ "type": "image", "base64": "A".repeat(300_000), "mime_type": "image/png" }));
+        ToolOutput::new(vec![Part::text("see"), picture, Part::text("end")])
+    });
+    let done = called(ToolNode::new([parts]), &[("parts", Value::Null)]).await.unwrap();
+    let told = done.state.messages.last().unwrap().text().into_owned();
+    assert!(told.starts_with("see[left out: a part of 300") && told.len() < 100, "{told}");
+}
+
+/// R-FWK-81: arguments longer than a quarter of a megabyte, or not an object, do not reach a tool; none at all are fine
+/// where none are needed.
+#[tokio::test]
+async fn arguments_are_an_object_of_some_size() {
+    let runs = Runs::default();
+    let node = || ToolNode::new([echo(&runs)]);
+    let (told, went_well) = answer(node(), "echo", text(&"x".repeat(300_000))).await;
+    assert!(!went_well && told.contains("bytes long, and may be 262144"), "{told}");
+    for args in [json!("{\"text\": "), json!([1]), json!(7)] {
+        let (told, went_well) = answer(node(), "echo", args).await;
+        assert!(!went_well && told.starts_with("bad arguments for `echo`: "), "{told}");
+    }
+    assert_eq!(runs.of("echo"), 0);
+    for args in [Value::Null, json!(""), json!({})] {
+        let ping = tool_fn(ToolSpec::new("ping", "Answers."), async |(): (), _cx| "pong");
+        assert_eq!(answer(ToolNode::new([ping]), "ping", args).await, ("pong".to_owned(), true));
+    }
+}
+
+struct Server(Arc<std::sync::Mutex<Vec<SharedTool>>>);
+
+impl ToolSource for Server {
+    async fn list(&self) -> Result<Vec<SharedTool>> {
+        Ok(self.0.lock().unwrap().clone())
+    }
+}
+
+/// R-FWK-85: what a source lists is looked up whenever it is needed: a tool that is added later is there without a new
+/// graph.
+#[tokio::test]
+async fn tools_of_a_source_are_looked_up_each_time() {
+    let served = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let tools = Tools::new([add()]).unwrap().source(Server(served.clone()));
+    let graph = graph(ToolNode::new(tools.clone()));
+    let run = async |thread: &str| {
+        let done = graph.run(Chat::input().messages(asks(&[("echo", text("hi"))]))).thread(thread).await;
+        done.map(|done| done.state.messages.last().unwrap().text().into_owned())
+    };
+    assert_eq!(run("a").await.unwrap(), "no tool `echo`; known: `add`");
+    served.lock().unwrap().push(echo(&Runs::default()));
+    assert_eq!(run("b").await.unwrap(), "hi");
+    let names: Vec<_> = tools.specs().await.unwrap().iter().map(|spec| spec.name.clone()).collect();
+    assert_eq!(names, ["add", "echo"]);
+    served.lock().unwrap().push(add());
+    assert_eq!(refused(run("c").await).message(), "two tools are called `add`");
+    assert!(Tools::new([add(), add()]).is_err());
+}
+
+/// R-REF-150 (case 150): a history with a call that nobody answered is refused, by name, before a model is asked.
+#[tokio::test]
+async fn a_history_with_open_calls_is_refused_before_the_model() {
+    let runs = Runs::default();
+    let asked = runs.clone();
+    let mut g = Graph::<Chat>::new("chat");
+    let model = g.node("model", move |chat: View<Chat>| {
+        ensure_answered(&chat.messages)?;
+        asked.note("model");
+        Ok::<_, NodeError>(Chat::update().messages(Message::assistant("fine")))
+    });
+    g.edge(START, model).edge(model, END);
+    let graph = g.compile().unwrap();
+    let open = vec![asks(&[("add", json!({})), ("echo", json!({}))]), Message::tool("c0", "1"), Message::user("and?")];
+    let error = refused(graph.run(Chat::input().messages(open)).await);
+    assert_eq!(error.message(), "calls of tools have no answer: `c1` of `echo`");
+    assert_eq!(runs.of("model"), 0);
+    let whole = vec![asks(&[("add", json!({}))]), Message::tool("c0", "1")];
+    graph.run(Chat::input().messages(whole)).await.unwrap();
+    assert_eq!(runs.of("model"), 1);
+}

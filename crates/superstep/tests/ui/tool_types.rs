@@ -1,0 +1,21 @@
+//! Tools with arguments that no model can give, and results that no model can be told.
+use superstep::prelude::*;
+use superstep::tool::{ToolSpec, tool_fn};
+
+struct Handle;
+
+/// Takes something that no run has.
+#[tool]
+async fn injects(#[inject] _handle: Handle) -> i64 {
+    1
+}
+
+/// Gives something that is no JSON.
+#[tool]
+async fn gives(_n: i64) -> Handle {
+    Handle
+}
+
+fn main() {
+    tool_fn(ToolSpec::new("closure", "Takes something that is no JSON."), async |_: Handle, _cx| 1);
+}
