@@ -4,6 +4,8 @@
 
 use std::time::Instant;
 
+use superstep_cluster::McpServers;
+
 use crate::workspace::Workspace;
 use crate::{conformance, count, langgraph, python, servers, sim, spec, tidy, torture};
 
@@ -44,7 +46,7 @@ const STEPS: [Step; 14] = [
     cargo("fmt", &["fmt", "--all", "--", "--check"]),
     cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     Step { name: "nextest is installed", is_quick: true, work: Work::Nextest },
-    Step { name: "PostgreSQL and Redis are installed", is_quick: true, work: Work::Servers },
+    Step { name: "PostgreSQL, Redis and MCP servers are installed", is_quick: true, work: Work::Servers },
     Step { name: "tests", is_quick: true, work: Work::Tests },
     Step { name: "simulation", is_quick: true, work: Work::Sim },
     Step { name: "torture", is_quick: false, work: Work::Torture },
@@ -108,7 +110,7 @@ fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<Vec<String
         Work::Tests => return run_tests(workspace),
         Work::Cargo { arguments, environment } => call(workspace, arguments, environment),
         Work::Nextest => ensure_nextest(workspace),
-        Work::Servers => servers::ensure(),
+        Work::Servers => servers::ensure().and_then(|()| ensure_mcp_servers(workspace)),
         Work::Sim => sim::check(workspace, if quick { "20000" } else { "200000" }),
         Work::Torture => torture::check(workspace),
         Work::Tidy => tidy::run(workspace, &[]),
@@ -154,6 +156,11 @@ fn call(workspace: &Workspace, arguments: &[&str], environment: &[(&str, &str)])
         .status()
         .map_err(|error| format!("{spoken} could not be started: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{spoken} ended with {status}")) }
+}
+
+/// The servers that others wrote, where the tests look for them.
+fn ensure_mcp_servers(workspace: &Workspace) -> Result<(), String> {
+    McpServers::ensure(workspace.target()?.join("mcp-servers")).map(drop)
 }
 
 fn ensure_nextest(workspace: &Workspace) -> Result<(), String> {

@@ -18,6 +18,8 @@ pub mod langgraph;
     expect(dead_code, unused_imports, reason = "checksums of rows are for stores of tables")
 )]
 mod log;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 #[cfg(feature = "models")]
 pub mod models;
 #[cfg(feature = "postgres")]

@@ -23,6 +23,7 @@ pages! {
     memory "guides/memory.md";
     models "guides/models.md";
     providers "guides/providers.md";
+    mcp "guides/mcp.md";
     failures "guides/failures.md";
     subgraphs "guides/subgraphs.md";
     testing "guides/testing.md";

@@ -71,6 +71,8 @@ pub use superstep_adapters::firestore;
 pub use superstep_adapters::key_value;
 #[cfg(feature = "langgraph-import")]
 pub use superstep_adapters::langgraph;
+#[cfg(feature = "mcp")]
+pub use superstep_adapters::mcp;
 #[cfg(feature = "models")]
 pub use superstep_adapters::models as providers;
 #[cfg(feature = "postgres")]

@@ -8,6 +8,8 @@ mod firestore;
 mod key_value;
 #[cfg(all(feature = "langgraph-import", feature = "postgres", feature = "sqlite"))]
 mod langgraph;
+#[cfg(feature = "mcp")]
+mod mcp;
 #[cfg(feature = "models")]
 mod models;
 #[cfg(feature = "postgres")]

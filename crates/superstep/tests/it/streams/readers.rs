@@ -100,7 +100,7 @@ async fn tokens_count_against_the_budget() {
     assert_eq!(error.code(), superstep::Code::TooLarge);
 }
 
-/// R-FWK-68: a call that nobody answered is closed before the model reads it.
+/// R-FWK-68, R-REF-150: where the reference refuses to go on, a call that nobody answered is closed before the model reads it.
 #[tokio::test]
 async fn open_calls_are_closed_before_a_model_reads_them() {
     use superstep::core::message::ToolCall;
