@@ -7,6 +7,7 @@
 
 mod advance;
 pub mod apply;
+pub mod canonical;
 pub mod change;
 pub mod checkpoint;
 pub mod command;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use superstep_core::canonical::sorted;
 use superstep_core::command::Output;
 use superstep_core::datum::Datum;
 use superstep_core::field::AnyState;
@@ -27,8 +28,8 @@ impl CachePolicy {
     pub fn by_input() -> Self {
         Self {
             key: Arc::new(|schema, state, payload| match payload {
-                Some(payload) => payload.to_json().ok().map(|value| value.to_string()),
-                None => schema.to_json(state).ok().map(|value| value.to_string()),
+                Some(payload) => payload.to_json().ok().map(|value| sorted(value).to_string()),
+                None => schema.to_json(state).ok().map(|value| sorted(value).to_string()),
             }),
             ttl: None,
         }

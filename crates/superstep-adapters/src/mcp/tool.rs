@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use superstep_core::canonical::sorted;
 use superstep_core::error::Result;
 use superstep_core::port::{Invocation, SharedTool, Tool};
 use superstep_core::tool::{Annotations, ToolError, ToolOutput, ToolSpec};
@@ -115,7 +116,7 @@ pub(super) fn mark(listed: &[rmcp::model::Tool]) -> String {
                 "name": tool.name, "title": tool.title, "description": tool.description, "annotations": tool.annotations,
                 "input": *tool.input_schema, "output": tool.output_schema.as_deref(),
             });
-            (tool.name.as_ref(), in_order(known).to_string())
+            (tool.name.as_ref(), sorted(known).to_string())
         })
         .collect();
     tools.sort();
@@ -128,19 +129,6 @@ pub(super) fn mark(listed: &[rmcp::model::Tool]) -> String {
         let _ = write!(mark, "{byte:02x}");
         mark
     })
-}
-
-/// The same value with its keys in order: another part of the program may have asked `serde_json` not to sort them.
-fn in_order(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let sorted: BTreeMap<String, Value> =
-                fields.into_iter().map(|(key, value)| (key, in_order(value))).collect();
-            Value::Object(sorted.into_iter().collect())
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(in_order).collect()),
-        other => other,
-    }
 }
 
 #[cfg(test)]

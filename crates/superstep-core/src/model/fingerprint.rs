@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{ModelInfo, Request};
+use crate::canonical::sorted;
 use crate::message::{Message, Role, ToolStatus};
 use crate::tool::ToolSpec;
 
@@ -72,20 +73,6 @@ fn of_message(message: &Message) -> Value {
 
 fn of_tool(tool: &ToolSpec) -> Value {
     json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema})
-}
-
-/// Keys in their order, all the way down: a program around us may have told `serde_json` to keep the order of insertion.
-fn sorted(value: Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let mut entries: Vec<(String, Value)> =
-                map.into_iter().map(|(name, value)| (name, sorted(value))).collect();
-            entries.sort_by(|a, b| a.0.cmp(&b.0));
-            Value::Object(entries.into_iter().collect())
-        }
-        Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
-        value => value,
-    }
 }
 
 #[cfg(test)]

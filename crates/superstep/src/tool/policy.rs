@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use superstep_core::canonical::sorted;
 use superstep_core::checkpoint::Question;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::derive;
@@ -168,35 +169,6 @@ pub(super) fn answer_schema(hash: &str) -> Value {
 
 /// Names a tool with its arguments: equal for equal arguments, in whatever order they were written.
 pub(super) fn hash(tool: &str, args: &Map<String, Value>) -> String {
-    let mut text = String::new();
-    canonical_object(args, &mut text);
+    let text = sorted(Value::Object(args.clone())).to_string();
     format!("{:032x}", derive(&[b"tool call", tool.as_bytes(), text.as_bytes()]))
-}
-
-fn canonical(value: &Value, out: &mut String) {
-    match value {
-        Value::Object(object) => canonical_object(object, out),
-        Value::Array(items) => {
-            out.push('[');
-            for item in items {
-                canonical(item, out);
-                out.push(',');
-            }
-            out.push(']');
-        }
-        scalar => out.push_str(&scalar.to_string()),
-    }
-}
-
-fn canonical_object(object: &Map<String, Value>, out: &mut String) {
-    // A map keeps the order of its making where some crate in the tree asks for that.
-    let sorted: BTreeMap<&String, &Value> = object.iter().collect();
-    out.push('{');
-    for (key, value) in sorted {
-        out.push_str(&Value::from(key.as_str()).to_string());
-        out.push(':');
-        canonical(value, out);
-        out.push(',');
-    }
-    out.push('}');
 }

@@ -5,11 +5,9 @@ use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Request, Sha
 use superstep::prelude::*;
 use superstep::{EventForm, EventKind, GraphEnd, Result, Run, StreamMode};
 
-#[path = "streams/events.rs"]
 mod events;
-#[path = "streams/modes.rs"]
 mod modes;
-#[path = "streams/readers.rs"]
+mod react;
 mod readers;
 
 #[derive(State, Clone, Debug, Serialize, Deserialize, Default)]

@@ -1,0 +1,158 @@
+//! R-FWK-57, R-REF-134: the transcript of an agent that asks a model, runs tools, and asks again; and that nothing of its
+//! context leaves it.
+
+use superstep::Memory;
+use superstep::core::message::ToolCall;
+use superstep::core::port::Progress;
+use superstep::model::{Reply, Scripted};
+use superstep::tool::{Tools, wants_tools};
+
+use super::*;
+
+struct App {
+    model: SharedModel,
+    tools: Tools,
+    /// Something that nobody outside may ever see.
+    secret: &'static str,
+}
+
+const MARKER: &str = "marker-7f3a9c51";
+
+/// How warm it is somewhere.
+#[tool(read_only)]
+async fn weather(city: String, progress: Progress, app: Ctx<App>) -> String {
+    progress.send(format!("asking about {city}")).await;
+    assert_eq!(app.secret, MARKER);
+    format!("18 degrees in {city}")
+}
+
+/// Fails whenever it is asked.
+#[tool]
+async fn traffic() -> Result<String, superstep::ToolError> {
+    Err(superstep::ToolError::new("no data"))
+}
+
+async fn agent(chat: View<Chat>, app: Ctx<App>, cx: Cx) -> Result<ChatUpdate, NodeError> {
+    let answer = cx.model(&app.model).messages(&chat.messages).tools(app.tools.specs().await?).await?;
+    Ok(Chat::update().messages(answer.message))
+}
+
+fn react(store: Memory) -> superstep::Compiled<Chat, App> {
+    let mut graph = Graph::<Chat, App>::new("react");
+    let agent = graph.node("agent", agent);
+    let tools = graph.node("tools", ToolNode::new([weather(), traffic()]));
+    graph.edge(START, agent).edge(tools, agent).checkpointer(store);
+    graph.route(
+        agent,
+        move |chat: &Chat| if wants_tools(&chat.messages) { Go::to(tools) } else { Go::end() },
+        [tools.into(), END],
+    );
+    graph.compile().unwrap()
+}
+
+fn app() -> App {
+    let calls = [ToolCall::new("c1", "weather", json!({"city": "Paris"})), ToolCall::new("c2", "traffic", json!({}))];
+    let asks = Message::assistant("Let me look.").with_tool_calls(calls);
+    let model = Scripted::new([Reply::from(asks), Reply::from("It is 18 degrees.")]);
+    App { model: model.into(), tools: Tools::new([weather(), traffic()]).unwrap(), secret: MARKER }
+}
+
+/// R-FWK-57, R-FWK-60, R-REF-134: the events of the whole loop in their order, with their keys; joined pieces are the
+/// messages, and nothing is sent twice.
+#[tokio::test]
+async fn the_transcript_of_an_agent() {
+    let run = react(Memory::new()).run(Chat::input().messages("How is it in Paris?")).thread("t").context(app());
+    let mut stream = run.max_concurrency(1).stream_events();
+    let (mut lines, mut pieces, mut whole) = (Vec::new(), Vec::<(String, String)>::new(), Vec::new());
+    while let Some(event) = stream.next().await {
+        let written = serde_json::to_value(&event).unwrap();
+        let mut keys: Vec<&str> = written["data"].as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        let line = format!("{} {} {}", event.event, event.name, keys.join(","));
+        match event.event {
+            "on_chat_model_stream" => {
+                let id = written["data"]["message_id"].as_str().unwrap().to_owned();
+                let text = written["data"]["chunk"].as_str().unwrap();
+                match pieces.last_mut() {
+                    Some((known, joined)) if *known == id => joined.push_str(text),
+                    _ => pieces.push((id, text.to_owned())),
+                }
+                if lines.last().is_some_and(|last: &String| last.starts_with("on_chat_model_stream")) {
+                    continue;
+                }
+                lines.push("on_chat_model_stream … chunk,index,message_id".to_owned());
+                continue;
+            }
+            "on_chat_model_end" => {
+                let output = &written["data"]["output"];
+                whole.push((output["id"].as_str().unwrap().to_owned(), output["content"].as_str().unwrap().to_owned()));
+            }
+            _ => {}
+        }
+        lines.push(line);
+    }
+    let done = stream.finish().await.unwrap();
+    assert_eq!(pieces, whole);
+    let kept: Vec<String> = done.state.messages.iter().map(|message| message.text().into_owned()).collect();
+    assert_eq!(
+        kept,
+        [
+            "How is it in Paris?",
+            "Let me look.",
+            "18 degrees in Paris",
+            "`traffic` failed: no data",
+            "It is 18 degrees."
+        ]
+    );
+    insta::assert_snapshot!(lines.join("\n"), @"");
+}
+
+/// R-REF-134: a tool begins, says how far it is, and ends; parallel ones do not mix, and a failed one says why.
+#[tokio::test]
+async fn the_life_of_a_tool() {
+    let run = react(Memory::new()).run(Chat::input().messages("?")).thread("t").context(app());
+    let mut stream = run.stream_mode([StreamMode::Tools]);
+    let mut lives: std::collections::BTreeMap<String, Vec<String>> = Default::default();
+    while let Some(part) = stream.next().await {
+        let data = part.data.to_json();
+        let id = data["tool_call_id"].as_str().unwrap().to_owned();
+        lives.entry(id).or_default().push(data["event"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(lives["c1"], ["tool-started", "tool-output-delta", "tool-finished"]);
+    assert_eq!(lives["c2"], ["tool-started", "tool-error"]);
+}
+
+/// R-FWK-51: nothing of a context is in a checkpoint, a part of any mode, or an event of any form.
+#[tokio::test]
+async fn a_context_leaves_no_trace() {
+    let store = Memory::new();
+    let graph = react(store);
+    let modes = [
+        StreamMode::Values,
+        StreamMode::Updates,
+        StreamMode::Messages,
+        StreamMode::Custom,
+        StreamMode::Tasks,
+        StreamMode::Checkpoints,
+        StreamMode::Debug,
+        StreamMode::Tools,
+        StreamMode::Events,
+    ];
+    let mut seen = String::new();
+    let mut stream = graph.run(Chat::input().messages("?")).thread("t").context(app()).stream_mode(modes);
+    while let Some(part) = stream.next().await {
+        seen.push_str(&serde_json::to_string(&part).unwrap());
+    }
+    let mut stream =
+        graph.run(Chat::input().messages("?")).thread("u").context(app()).stream_events().form(EventForm::LangChain);
+    while let Some(event) = stream.next().await {
+        seen.push_str(&serde_json::to_string(&event).unwrap());
+    }
+    for thread in ["t", "u"] {
+        for saved in graph.threads().history(thread, &Default::default()).await.unwrap() {
+            seen.push_str(&format!("{saved:?}"));
+        }
+    }
+    assert!(seen.len() > 10_000 && seen.contains("18 degrees"));
+    assert!(!seen.contains(MARKER));
+}
