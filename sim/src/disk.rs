@@ -10,7 +10,7 @@ use superstep::core::datum::Datum;
 use superstep::core::error::Result;
 use superstep::core::id::{CheckpointId, RunId, ThreadId};
 use superstep::core::machine::read_state;
-use superstep::core::port::{At, Checkpointer, Commit, HistoryQuery, Lease, Loaded};
+use superstep::core::port::{At, Checkpointer, Commit, EventsQuery, HistoryQuery, Lease, Loaded, StoredEvent};
 use superstep::core::state::State;
 use superstep::{Memory, Schema, ThreadStatus};
 
@@ -64,6 +64,18 @@ impl Disk {
 
     pub(crate) fn namespaces(&self) -> Result<Vec<Namespace>> {
         immediate(self.memory().namespaces(&self.thread))
+    }
+
+    pub(crate) fn events(&self, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
+        let mut events = immediate(self.memory().events(&self.thread, query))?;
+        if self.is_cold {
+            events.iter_mut().try_for_each(|event| plain(&event.body).map(|body| event.body = body))?;
+        }
+        Ok(events)
+    }
+
+    pub(crate) fn last_event(&self) -> Result<u64> {
+        immediate(self.memory().last_event(&self.thread))
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {

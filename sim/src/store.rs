@@ -5,7 +5,7 @@ use superstep::core::error::{Error, Result};
 use superstep::core::forward_checkpointer;
 use superstep::core::id::{RunId, ThreadId};
 use superstep::core::planted::{Bug, is_planted};
-use superstep::core::port::{At, Checkpointer, Commit, HistoryQuery, Lease, Loaded};
+use superstep::core::port::{At, Checkpointer, Commit, EventsQuery, HistoryQuery, Lease, Loaded, StoredEvent};
 use superstep::{Memory, ThreadStatus};
 
 use crate::plan::StoreFault;
@@ -164,6 +164,15 @@ impl Checkpointer for SimStore {
         self.call("namespaces", |_, _| self.0.sim.disk.namespaces()).await
     }
 
+    async fn events(&self, _thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
+        self.call("events", |_, _| self.0.sim.disk.events(query)).await
+    }
+
+    async fn last_event(&self, _thread: &ThreadId) -> Result<u64> {
+        self.call("last_event", |_, _| self.0.sim.disk.last_event()).await
+    }
+
+    forward_checkpointer!(_this => not_simulated()?; forget_events);
     forward_checkpointer!(_this => not_simulated()?; threads, delete_thread, copy_thread, prune, stats);
 }
 

@@ -6,6 +6,7 @@ mod conformance;
 mod count;
 mod langgraph;
 mod ledger;
+mod model;
 mod parity;
 mod python;
 mod record;
@@ -16,6 +17,7 @@ mod spec;
 mod test;
 mod tidy;
 mod torture;
+mod weights;
 mod workspace;
 
 use std::process::ExitCode;
@@ -30,7 +32,7 @@ struct Command {
 }
 
 /// Every command, in the order `--help` prints them.
-const COMMANDS: [Command; 10] = [
+const COMMANDS: [Command; 12] = [
     Command { name: "test", help: test::HELP, run: test::run },
     Command { name: "tidy", help: tidy::HELP, run: tidy::run },
     Command { name: "spec", help: spec::HELP, run: spec::run },
@@ -41,6 +43,8 @@ const COMMANDS: [Command; 10] = [
     Command { name: "record", help: record::HELP, run: record::run },
     Command { name: "conformance", help: conformance::HELP, run: conformance::run },
     Command { name: "langgraph", help: langgraph::HELP, run: langgraph::run },
+    Command { name: "model", help: model::HELP, run: model::run },
+    Command { name: "weights", help: weights::HELP, run: weights::run },
 ];
 
 fn main() -> ExitCode {

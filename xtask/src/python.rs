@@ -54,6 +54,24 @@ pub(crate) fn ensure_s3(workspace: &Workspace) -> Result<(), String> {
     superstep_cluster::s3::install(&workspace.target()?).map(drop)
 }
 
+/// Fetches a package as it is, without what it depends on.
+///
+/// # Errors
+/// When there is no Python, or the package cannot be had.
+pub(crate) fn download(workspace: &Workspace, package: &str, folder: &Path) -> Result<(), String> {
+    let words = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest"];
+    let words = words.into_iter().map(Path::new).chain([folder, Path::new(package)]);
+    call(&empty(workspace)?, &words.collect::<Vec<_>>())
+}
+
+/// Runs a program that needs no packages.
+///
+/// # Errors
+/// When there is no Python, or the program fails.
+pub(crate) fn run(workspace: &Workspace, arguments: &[&Path]) -> Result<(), String> {
+    call(&empty(workspace)?, arguments)
+}
+
 const INSTALL: [&str; 5] = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
 
 /// An interpreter without packages.

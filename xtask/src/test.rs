@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use superstep_cluster::McpServers;
 
-use crate::workspace::Workspace;
-use crate::{conformance, count, langgraph, python, servers, sim, spec, tidy, torture};
+use crate::workspace::{WEIGHTS, Workspace};
+use crate::{conformance, count, langgraph, python, servers, sim, spec, tidy, torture, weights};
 
 /// The line of `--help`.
 pub(crate) const HELP: &str = "formatting, lints, tests, simulation, torture, documentation, house rules, LangGraph's \
-                               suite, its threads, instruction counts \
-                               [--quick: less simulation; no torture, documentation, LangGraph or counts]";
+                               suite, its threads, local weights, instruction counts \
+                               [--quick: less simulation; no torture, documentation, LangGraph, weights or counts]";
 
 /// What one step does.
 enum Work {
@@ -26,6 +26,7 @@ enum Work {
     Spec,
     Conformance,
     LangGraph,
+    Weights,
     Count,
 }
 
@@ -42,8 +43,9 @@ const fn cargo(name: &'static str, arguments: &'static [&'static str]) -> Step {
 }
 
 /// Every step, in order.
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 16] = [
     cargo("fmt", &["fmt", "--all", "--", "--check"]),
+    cargo("fmt of the local weights", &["fmt", "--manifest-path", WEIGHTS, "--", "--check"]),
     cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     Step { name: "nextest is installed", is_quick: true, work: Work::Nextest },
     Step { name: "PostgreSQL, Redis and MCP servers are installed", is_quick: true, work: Work::Servers },
@@ -67,6 +69,7 @@ const STEPS: [Step; 14] = [
     Step { name: "spec", is_quick: true, work: Work::Spec },
     Step { name: "LangGraph's suite", is_quick: false, work: Work::Conformance },
     Step { name: "LangGraph's threads", is_quick: false, work: Work::LangGraph },
+    Step { name: "local weights", is_quick: false, work: Work::Weights },
     Step { name: "instruction counts", is_quick: false, work: Work::Count },
 ];
 
@@ -95,7 +98,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
 /// What is told at the end: also what was not tried.
 fn summary(seconds: f64, quick: bool, notes: &[String]) -> String {
     let left_out = if quick {
-        ", torture, documentation, LangGraph's suite and threads, and instruction counts left out"
+        ", torture, documentation, LangGraph's suite and threads, local weights, and instruction counts left out"
     } else {
         ""
     };
@@ -108,6 +111,7 @@ fn summary(seconds: f64, quick: bool, notes: &[String]) -> String {
 fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<Vec<String>, String> {
     match work {
         Work::Tests => return run_tests(workspace),
+        Work::Weights => return weights::check(workspace),
         Work::Cargo { arguments, environment } => call(workspace, arguments, environment),
         Work::Nextest => ensure_nextest(workspace),
         Work::Servers => servers::ensure().and_then(|()| ensure_mcp_servers(workspace)),

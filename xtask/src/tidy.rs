@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::workspace::{File, Workspace};
+use crate::workspace::{File, WEIGHTS, Workspace};
 
 /// The line of `--help`.
 pub(crate) const HELP: &str = "architecture invariants and house rules";
@@ -26,6 +26,7 @@ const WORLD: [&str; 7] = ["tokio", "rusqlite", "reqwest", "axum", "rand", "tokio
 struct Facts {
     files: Vec<File>,
     metadata: Value,
+    weights: Value,
     core_tree: BTreeSet<String>,
     whole_tree: BTreeSet<String>,
 }
@@ -41,6 +42,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     let facts = Facts {
         files: workspace.files()?,
         metadata: workspace.metadata()?,
+        weights: workspace.metadata_of(WEIGHTS)?,
         core_tree: workspace.tree(&["--package", "superstep-core", "--edges", "normal"])?,
         whole_tree: workspace.tree(&["--workspace", "--all-features", "--edges", "normal,build"])?,
     };
@@ -70,6 +72,7 @@ fn check(facts: &Facts) -> Vec<(&'static str, Vec<String>)> {
         ("core uses no crate of ours", dependencies::uses_only(metadata, "superstep-core", &[])),
         ("macros use no crate of ours", dependencies::uses_only(metadata, "superstep-macros", &[])),
         ("adapters use only core", dependencies::uses_only(metadata, "superstep-adapters", &["superstep-core"])),
+        ("weights use only core", dependencies::uses_only(&facts.weights, "superstep-weights", &["superstep-core"])),
         ("nothing in core's pure rooms is async", architecture::pure_rooms(files)),
         ("there is one loop", architecture::one_loop(files)),
         ("SQL stays in adapters and applications", architecture::sql_at_home(files)),
@@ -78,13 +81,13 @@ fn check(facts: &Facts) -> Vec<(&'static str, Vec<String>)> {
         ("files are named and sized for reading", files::shapes(files)),
         ("every file says why it exists", files::openings(files)),
         ("no test is switched off, no note left behind", files::left_behind(files)),
-        ("one test binary per crate", files::test_binaries(&facts.metadata)),
+        ("one test binary per crate", [metadata, &facts.weights].map(files::test_binaries).concat()),
         ("no address of a package registry", files::registry_addresses(files)),
         ("the changelog has an unreleased section", files::changelog(files)),
         ("every error code has its page", book::error_pages(files)),
         ("the README starts in two commands", readme::check(files)),
         ("no dependency below its floor", supply::floors(files)),
-        ("licences are allowed", supply::licences(files, metadata)),
+        ("licences are allowed", [metadata, &facts.weights].map(|of| supply::licences(files, of)).concat()),
         ("dependencies come from the registry, and are few", supply::sources(files, &facts.whole_tree)),
     ]
 }

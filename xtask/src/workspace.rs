@@ -9,6 +9,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
+/// The manifest of the package that is no member, because of what it takes to build.
+pub(crate) const WEIGHTS: &str = "crates/superstep-weights/Cargo.toml";
+
 /// The workspace on disk.
 pub(crate) struct Workspace {
     root: PathBuf,
@@ -101,7 +104,16 @@ impl Workspace {
     /// # Errors
     /// When Cargo fails or answers something that is not JSON.
     pub(crate) fn metadata(&self) -> Result<Value, String> {
-        let answer = self.ask(&["metadata", "--format-version", "1", "--all-features"])?;
+        self.metadata_of("Cargo.toml")
+    }
+
+    /// The same of the workspace of that manifest.
+    ///
+    /// # Errors
+    /// When Cargo fails or answers something that is not JSON.
+    pub(crate) fn metadata_of(&self, manifest: &str) -> Result<Value, String> {
+        let words = ["metadata", "--format-version", "1", "--all-features", "--manifest-path", manifest];
+        let answer = self.ask(&words)?;
         serde_json::from_str(&answer).map_err(|error| format!("`cargo metadata`: {error}"))
     }
 

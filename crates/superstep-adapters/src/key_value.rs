@@ -15,13 +15,14 @@ use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{
-    At, Checkpointer, Commit, HistoryQuery, KeyValue, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus,
-    ThreadsQuery,
+    At, Checkpointer, Commit, EventsQuery, HistoryQuery, KeyValue, Lease, Loaded, PruneReport, Retention, Stats,
+    StoredEvent, ThreadStatus, ThreadsQuery,
 };
 
 mod codec;
 mod commit;
 mod damage;
+mod events;
 mod files;
 mod frame;
 mod keeper;
@@ -294,5 +295,17 @@ impl<K: KeyValue> Checkpointer for KeyValueStore<K> {
 
     async fn stats(&self) -> Result<Stats> {
         upkeep::stats(&self.0.room).await
+    }
+
+    async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
+        events::events(&self.0.room, thread, query).await.map_err(|error| error.on_thread(Some(thread)))
+    }
+
+    async fn last_event(&self, thread: &ThreadId) -> Result<u64> {
+        Ok(self.0.room.look(thread).await?.map_or(0, |log| log.tables.last_event))
+    }
+
+    async fn forget_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
+        events::forget(&self.0.room, thread, up_to).await.map_err(|error| error.on_thread(Some(thread)))
     }
 }

@@ -194,5 +194,5 @@ fn convert(rows: &ThreadRows, thread: ThreadId) -> Result<(ThreadCopy, Brought)>
         left_out: conversion.dropped.into_iter().collect(),
         notes: conversion.notes,
     };
-    Ok((ThreadCopy { thread, status, checkpoints }, brought))
+    Ok((ThreadCopy { thread, status, checkpoints, events: Vec::new() }, brought))
 }

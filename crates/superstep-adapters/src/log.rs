@@ -1,7 +1,7 @@
 //! The log of changes as rows: what a store of tables writes for a commit, and how rows become a checkpoint again.
 //!
 //! Shared by the doors to databases and knows no SQL: `plan` turns a commit into rows, `gather` says which rows are
-//! still missing until a checkpoint is whole, `row` and `head` say what is in them, `sum` notices damage. `save` puts a
+//! still missing until a checkpoint is whole, `row`, `event` and `head` say what is in them, `sum` notices damage. `save` puts a
 //! transaction together with what `held` knows of threads.
 //!
 //! Each graph of a thread has a line of checkpoints, numbered in the order they were saved. A checkpoint says for each
@@ -10,6 +10,7 @@
 //! came before.
 
 mod bytes;
+mod event;
 mod form;
 mod gather;
 mod head;
@@ -22,6 +23,7 @@ mod sum;
 
 #[cfg(feature = "key-value")]
 pub(crate) use bytes::{Bytes, put};
+pub(crate) use event::EventRow;
 pub(crate) use form::Form;
 pub(crate) use gather::{Gather, Need};
 pub(crate) use head::End;

@@ -13,13 +13,15 @@ use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{
-    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus, ThreadsQuery,
+    At, Checkpointer, Commit, EventsQuery, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, StoredEvent,
+    ThreadStatus, ThreadsQuery,
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
 mod add;
 mod address;
 mod commit;
+mod events;
 mod hints;
 mod keeper;
 mod lease;
@@ -290,5 +292,18 @@ impl Checkpointer for Postgres {
 
     async fn stats(&self) -> Result<Stats> {
         upkeep::stats(self.room()).await.map_err(|trouble| trouble.into_error(&self.room().address))
+    }
+
+    async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
+        let read = events::read(self.room(), thread, query).await;
+        read.map_err(|trouble| trouble.into_error(&self.room().address).on_thread(Some(thread)))
+    }
+
+    async fn last_event(&self, thread: &ThreadId) -> Result<u64> {
+        events::last(self.room(), thread).await.map_err(|trouble| trouble.into_error(&self.room().address))
+    }
+
+    async fn forget_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
+        events::forget(self.room(), thread, up_to).await.map_err(|trouble| trouble.into_error(&self.room().address))
     }
 }

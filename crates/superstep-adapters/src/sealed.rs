@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use superstep_core::change::Change;
 use superstep_core::checkpoint::{Checkpoint, FieldChange, Namespace, ThreadCopy};
 use superstep_core::datum::Datum;
@@ -12,7 +13,8 @@ use superstep_core::error::{Code, Error, Result};
 use superstep_core::forward_checkpointer;
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{
-    At, Checkpointer, Commit, HistoryQuery, Loaded, StateRef, put_thread, refusal, walk_thread,
+    At, Checkpointer, Commit, EventsQuery, HistoryQuery, Loaded, StateRef, StoredEvent, events_in_order, put_thread,
+    refusal, walk_thread,
 };
 
 mod key;
@@ -32,10 +34,11 @@ use crate::walk::Walk as _;
 /// - values of fields, and the keys of maps that changed,
 /// - what tasks wrote and sent, also to graphs around theirs, and what `once` recorded,
 /// - what questions show, their texts and schemas, and the answers,
-/// - texts of errors.
+/// - texts of errors,
+/// - what events say.
 ///
 /// Readable stay names (of threads, graphs, nodes, fields, questions and `once` keys), ids, steps, times, metadata,
-/// codes of errors, how many items of a list changed, and how long a value is. Do not put a secret into those.
+/// codes of errors, numbers and runs of events, how many items of a list changed, and how long a value is. Do not put a secret into those.
 ///
 /// A value is bound to its thread, its graph's path, its field and the change it is part of, or to its checkpoint, task and
 /// entry: moved anywhere else it does not open. So a copy of a thread is sealed anew, with the newest key. Whoever can write
@@ -102,8 +105,9 @@ impl<C: Checkpointer> Sealed<C> {
         self
     }
 
-    /// A commit with all of its values sealed. What is `known` is the same checkpoint as it is stored.
-    fn seal(&self, commit: &Commit, known: Option<&Known>) -> Result<Commit> {
+    /// A commit with all of its values sealed. What is `known` is the same checkpoint as it is stored, what is `kept` are
+    /// events as they are.
+    fn seal(&self, commit: &Commit, known: Option<&Known>, kept: &[Kept]) -> Result<Commit> {
         let mut pass = self.pass(Way::Seal, &commit.lease.thread, &commit.namespace);
         pass.checkpoint = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
         let checkpoint = commit.checkpoint.as_ref().map(|checkpoint| record(&pass, checkpoint, known)).transpose()?;
@@ -120,16 +124,37 @@ impl<C: Checkpointer> Sealed<C> {
             state: commit.state.as_ref().map(|state| self.copies(commit, state, known)),
             pending,
             status: commit.status,
+            events: commit
+                .events
+                .iter()
+                .map(|event| self.seal_event(pass.thread, event, kept))
+                .collect::<Result<_>>()?,
             inside: Vec::new(),
         })
     }
 
     /// As `seal`, with what graphs inside have done; `known` has one place for each, the commit itself last.
-    fn seal_all(&self, commit: &Commit, known: &[Option<Known>]) -> Result<Commit> {
+    fn seal_all(&self, commit: &Commit, known: &[Option<Known>], kept: &[Kept]) -> Result<Commit> {
         let at = |index: usize| known.get(index).and_then(Option::as_ref);
-        let inside = commit.inside.iter().enumerate().map(|(index, commit)| self.seal(commit, at(index)));
+        let inside = commit.inside.iter().enumerate().map(|(index, commit)| self.seal(commit, at(index), kept));
         let inside = inside.collect::<Result<_>>()?;
-        Ok(Commit { inside, ..self.seal(commit, at(commit.inside.len()))? })
+        Ok(Commit { inside, ..self.seal(commit, at(commit.inside.len()), kept)? })
+    }
+
+    /// An event belongs to its thread and has its number there, whichever graph said it.
+    fn seal_event(&self, thread: &ThreadId, event: &StoredEvent, kept: &[Kept]) -> Result<StoredEvent> {
+        let is_same = |(stored, opened): &&Kept| opened == event && stored.body != event.body;
+        if let Some((stored, _)) = kept.iter().find(is_same) {
+            return Ok(stored.clone());
+        }
+        let mut sealed = event.clone();
+        self.pass(Way::Seal, thread, &Namespace::root()).event(&mut sealed)?;
+        Ok(sealed)
+    }
+
+    fn open_event(&self, thread: &ThreadId, mut event: StoredEvent) -> Result<StoredEvent> {
+        self.pass(Way::Open { plain: self.reads_plain }, thread, &Namespace::root()).event(&mut event)?;
+        Ok(event)
     }
 
     /// Whole values for the store inside, sealed when it asks for one. Without one it keeps the change, so a value that
@@ -174,6 +199,17 @@ impl<C: Checkpointer> Sealed<C> {
         Some(Known { stored: Arc::new(stored), opened: Arc::new(opened) })
     }
 
+    /// The events of a commit as they are stored, where they are.
+    async fn kept(&self, commit: &Commit) -> Vec<Kept> {
+        let thread = &commit.lease.thread;
+        let Ok(events) = events_in_order(commit.inside.iter().chain([commit])) else { return Vec::new() };
+        let Some(first) = events.first() else { return Vec::new() };
+        let query = EventsQuery { after: Some(first.number - 1), limit: Some(events.len()), run: None };
+        let stored = self.store.events(thread, &query).await.unwrap_or_default();
+        let opened = stored.into_iter().map(|stored| Some((stored.clone(), self.open_event(thread, stored).ok()?)));
+        opened.flatten().collect()
+    }
+
     /// Sends a refused commit once more, with what is stored of it in the form in which it is stored.
     ///
     /// A store knows a repeated commit by its content, and sealing twice gives two contents.
@@ -182,12 +218,16 @@ impl<C: Checkpointer> Sealed<C> {
         for part in commit.inside.iter().chain([commit]) {
             known.push(self.known(part).await);
         }
-        if known.iter().all(Option::is_none) {
+        let kept = self.kept(commit).await;
+        if known.iter().all(Option::is_none) && kept.is_empty() {
             return Err(refusal);
         }
-        self.store.commit(&self.seal_all(commit, &known)?).await
+        self.store.commit(&self.seal_all(commit, &known, &kept)?).await
     }
 }
+
+/// An event that is stored already: as it is, and opened.
+type Kept = (StoredEvent, StoredEvent);
 
 /// A checkpoint that is stored already: as it is, and opened. Where both are equal it is stored in the clear, and what is
 /// in the clear never goes down again.
@@ -229,16 +269,16 @@ fn field(pass: &Pass<'_>, change: &FieldChange, known: Option<&Known>) -> Result
 
 /// Whether a store may have refused a commit because it has it already: not when it is busy or cannot be reached.
 fn may_be_repeated(commit: &Commit, refusal: &Error) -> bool {
-    let has_checkpoint = commit.inside.iter().chain([commit]).any(|part| part.checkpoint.is_some());
-    has_checkpoint && !refusal.is_retryable() && refusal.code() != Code::ThreadBusy
+    let tells = |part: &Commit| part.checkpoint.is_some() || !part.events.is_empty();
+    commit.inside.iter().chain([commit]).any(tells) && !refusal.is_retryable() && refusal.code() != Code::ThreadBusy
 }
 
 impl<C: Checkpointer> Checkpointer for Sealed<C> {
     forward_checkpointer!(this => this.store; acquire, release, threads, status, namespaces);
-    forward_checkpointer!(this => this.store; delete_thread, prune, stats);
+    forward_checkpointer!(this => this.store; delete_thread, prune, stats, last_event, forget_events);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
-        let sealed = self.seal_all(commit, &[])?;
+        let sealed = self.seal_all(commit, &[], &[])?;
         let saved = self.store.commit(&sealed).await;
         drop(sealed);
         match saved {
@@ -253,15 +293,30 @@ impl<C: Checkpointer> Checkpointer for Sealed<C> {
             return Err(refusal::invalid(to));
         }
         let status = self.store.status(from).await?.ok_or_else(|| refusal::nothing_to_copy(from))?;
-        let mut copy = ThreadCopy { thread: from.clone(), status, checkpoints: Vec::new() };
+        let (events, last) = (self.events(from, &EventsQuery::default()).await?, self.store.last_event(from).await?);
+        let mut copy = ThreadCopy { thread: from.clone(), status, checkpoints: Vec::new(), events };
         walk_thread(self, from, |copied| {
             copy.checkpoints.push(copied);
             Ok(())
         })
         .await?;
+        if self.store.last_event(from).await? != last {
+            return Err(refusal::moved(from));
+        }
         let mut bits = [0; 16];
         getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
-        put_thread(self, copy.renamed(to.clone()), RunId::from_bits(u128::from_le_bytes(bits))).await
+        // The last number stays known in the copy, too, when its event was forgotten.
+        let is_forgotten = copy.events.is_empty() && last > 0;
+        if is_forgotten {
+            copy.events.push(StoredEvent { number: last, run: RunId::from_bits(0), body: Datum::json(Value::Null) });
+        }
+        put_thread(self, copy.renamed(to.clone()), RunId::from_bits(u128::from_le_bytes(bits))).await?;
+        if is_forgotten { self.store.forget_events(to, last).await } else { Ok(()) }
+    }
+
+    async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
+        let events = self.store.events(thread, query).await?;
+        events.into_iter().map(|event| self.open_event(thread, event)).collect()
     }
 
     async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {

@@ -12,7 +12,9 @@ use superstep_core::checkpoint::{FieldChange, Namespace};
 use superstep_core::error::{Error, Result};
 use superstep_core::forward_checkpointer;
 use superstep_core::id::ThreadId;
-use superstep_core::port::{At, Checkpointer, Commit, HistoryQuery, KeyValue, Loaded, Put, StateRef};
+use superstep_core::port::{
+    At, Checkpointer, Commit, EventsQuery, HistoryQuery, KeyValue, Loaded, Put, StateRef, StoredEvent,
+};
 
 mod collect;
 mod reference;
@@ -130,8 +132,10 @@ impl<C: Checkpointer, K: KeyValue> Spilled<C, K> {
         pending.iter_mut().try_for_each(|pending| down.pending(pending))?;
         let state = commit.state.as_ref().map(|state| self.copies(commit, state, down)).transpose()?;
         let inside = commit.inside.iter().map(|inside| self.pass(inside, down)).collect::<Result<_>>()?;
-        let (lease, namespace) = (commit.lease.clone(), commit.namespace.clone());
-        Ok(Commit { lease, namespace, checkpoint, changes, state, pending, status: commit.status, inside })
+        let mut events = commit.events.clone();
+        events.iter_mut().try_for_each(|event| down.event(event))?;
+        let (lease, namespace, status) = (commit.lease.clone(), commit.namespace.clone(), commit.status);
+        Ok(Commit { lease, namespace, checkpoint, changes, state, pending, status, events, inside })
     }
 
     /// Whole values for the store inside. A large one must be beside the store before there is a reference to it, so it
@@ -198,17 +202,17 @@ impl<C: Checkpointer, K: KeyValue> Spilled<C, K> {
         self.store.commit(&self.pass(commit, &Down::leave(self.above, places))?).await
     }
 
-    /// Checkpoints with their large values.
-    async fn fetch(&self, thread: &ThreadId, mut loaded: Vec<Loaded>) -> Result<Vec<Loaded>> {
+    /// Checkpoints or events with their large values; `pass` takes one of them up.
+    async fn fetch<T>(&self, mut read: Vec<T>, pass: impl Fn(&Up, &mut T) -> Result<()>) -> Result<Vec<T>> {
         let seek = Up::seek();
-        loaded.iter_mut().try_for_each(|loaded| pass_up(&seek, thread, loaded))?;
-        let Some(wanted) = seek.into_wanted() else { return Ok(loaded) };
+        read.iter_mut().try_for_each(|one| pass(&seek, one))?;
+        let Some(wanted) = seek.into_wanted() else { return Ok(read) };
         let keys: Vec<String> = wanted.iter().map(Reference::key).collect();
         let found = self.values.get_many(&keys).await?;
         let found = wanted.into_iter().zip(found).filter_map(|(reference, value)| Some((reference, value?)));
         let fill = Up::fill(found.collect());
-        loaded.iter_mut().try_for_each(|loaded| pass_up(&fill, thread, loaded))?;
-        Ok(loaded)
+        read.iter_mut().try_for_each(|one| pass(&fill, one))?;
+        Ok(read)
     }
 }
 
@@ -230,8 +234,17 @@ fn pass_up(up: &Up, thread: &ThreadId, loaded: &mut Loaded) -> Result<()> {
     })
 }
 
+/// An event on its way up.
+fn event_up(up: &Up, thread: &ThreadId, event: &mut StoredEvent) -> Result<()> {
+    up.event(event).map_err(|error| {
+        Error::new(error.code(), format!("thread `{thread}`, {}", error.message()))
+            .help("the other events are not touched by this: ask for those after it, or restore the value from a copy")
+            .on_thread(Some(thread))
+    })
+}
+
 impl<C: Checkpointer, K: KeyValue> Checkpointer for Spilled<C, K> {
-    forward_checkpointer!(this => this.store; acquire, release, threads, status, namespaces);
+    forward_checkpointer!(this => this.store; acquire, release, threads, status, namespaces, last_event, forget_events);
     forward_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
@@ -243,11 +256,17 @@ impl<C: Checkpointer, K: KeyValue> Checkpointer for Spilled<C, K> {
 
     async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
         let loaded = self.store.load(thread, namespace, at).await?;
-        Ok(self.fetch(thread, loaded.into_iter().collect()).await?.pop())
+        let loaded = loaded.into_iter().collect();
+        Ok(self.fetch(loaded, |up, loaded| pass_up(up, thread, loaded)).await?.pop())
     }
 
     async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
         let listed = self.store.history(thread, namespace, query).await?;
-        self.fetch(thread, listed).await
+        self.fetch(listed, |up, loaded| pass_up(up, thread, loaded)).await
+    }
+
+    async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
+        let events = self.store.events(thread, query).await?;
+        self.fetch(events, |up, event| event_up(up, thread, event)).await
     }
 }

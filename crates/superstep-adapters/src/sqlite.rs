@@ -12,10 +12,12 @@ use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Error, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{
-    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus, ThreadsQuery,
+    At, Checkpointer, Commit, EventsQuery, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, StoredEvent,
+    ThreadStatus, ThreadsQuery,
 };
 
 mod commit;
+mod events;
 mod history;
 mod holder;
 mod lease;
@@ -298,5 +300,22 @@ impl Checkpointer for Sqlite {
 
     async fn stats(&self) -> Result<Stats> {
         self.ask_long(upkeep::stats).await
+    }
+
+    async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
+        let (name, query) = (thread.clone(), query.clone());
+        let read = self.ask_long(move |connection| events::read(connection, &name, &query)).await;
+        read.map_err(|error| error.on_thread(Some(thread)))
+    }
+
+    async fn last_event(&self, thread: &ThreadId) -> Result<u64> {
+        let name = thread.clone();
+        self.ask(move |connection| events::last(connection, &name)).await
+    }
+
+    async fn forget_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
+        let name = thread.clone();
+        let forgotten = move |connection: &rusqlite::Connection| events::forget(connection, &name, up_to);
+        self.0.writer.perform(writer::Effect::Durable, forgotten).await
     }
 }

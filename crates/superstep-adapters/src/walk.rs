@@ -10,6 +10,7 @@ use superstep_core::change::Change;
 use superstep_core::checkpoint::{Checkpoint, Entry, Pending, StoredDue, StoredError, StoredOutput, StoredOutward};
 use superstep_core::datum::Datum;
 use superstep_core::error::{Error, Result};
+use superstep_core::port::StoredEvent;
 
 /// The names of a place, outermost first.
 type Names<'a> = Vec<(&'a str, &'a str)>;
@@ -79,6 +80,12 @@ pub(crate) trait Walk {
             self.change(change, &Slot::of_checkpoint(&[("part", "since input"), ("field", field)]))?;
         }
         Ok(())
+    }
+
+    /// Passes what a run said; it belongs to no checkpoint.
+    fn event(&self, event: &mut StoredEvent) -> Result<()> {
+        let number = event.number.to_string();
+        self.datum(&mut event.body, &Slot::of_field(&[("event", &number)], None))
     }
 
     /// Passes the values in what is known of a task.

@@ -6,6 +6,7 @@
 mod checkpointer;
 mod clock;
 mod embedder;
+mod events;
 mod forward;
 mod key_value;
 mod model;
@@ -22,6 +23,7 @@ pub use checkpointer::{
 };
 pub use clock::Clock;
 pub use embedder::{Embedder, Prepared, SharedEmbedder, prepare};
+pub use events::{EventsQuery, StoredEvent, events_in_order, events_known};
 pub use key_value::{KeyValue, LONGEST_KEY, Put, is_key};
 pub use model::{Listener, Model, Pieces, SharedModel};
 pub use put_thread::put_thread;

@@ -108,8 +108,8 @@ impl Shared {
 
 /// A commit that may wait: holding the state would make the next superstep copy it.
 fn without_state(commit: &Commit) -> Commit {
-    let Commit { lease, namespace, checkpoint, changes, pending, status, .. } = commit;
+    let Commit { lease, namespace, checkpoint, changes, pending, status, events, .. } = commit;
     let empty = Commit::empty(lease.clone(), namespace.clone());
     let (checkpoint, changes, pending) = (checkpoint.clone(), changes.clone(), pending.clone());
-    Commit { checkpoint, changes, pending, status: *status, ..empty }
+    Commit { checkpoint, changes, pending, status: *status, events: events.clone(), ..empty }
 }

@@ -62,7 +62,7 @@ pub use stream::{
     EventData, EventForm, EventKind, EventMetadata, EventStream, GraphEnd, GraphRun, ModelCall, ModelEvent, PartData,
     PartStream, RunEvent, RunStream, StreamEvent, StreamMode, StreamPart, ToolEvent, ToolRun,
 };
-pub use threads::{Checked, Depth, Finding, Pruned, Snapshot, TaskState, Threads, UpdateState};
+pub use threads::{Checked, Depth, Finding, KeptEvent, Pruned, Snapshot, TaskState, Threads, UpdateState};
 pub use tool::{ToolError, ToolNode, ToolOutput};
 
 #[cfg(feature = "firestore")]
@@ -96,7 +96,7 @@ pub use superstep_core::graph::{BranchPolicy, Compat, END, Endpoint, START};
 pub use superstep_core::machine::{Answers, AsNode, Event, OnLimit, StateUpdate};
 pub use superstep_core::message::{Message, Messages, RemoveAll, RemoveMessage};
 pub use superstep_core::migration::Migration;
-pub use superstep_core::port::{HistoryQuery, Keep, PruneReport, Retention, ThreadStatus, ThreadsQuery};
+pub use superstep_core::port::{EventsQuery, HistoryQuery, Keep, PruneReport, Retention, ThreadStatus, ThreadsQuery};
 pub use superstep_core::record::Record;
 pub use superstep_core::schema::Schema;
 pub use superstep_core::state::State;

@@ -14,10 +14,11 @@ use superstep_core::checkpoint::Namespace;
 use superstep_core::error::Result;
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{
-    At, Checkpointer, Commit, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, ThreadStatus, ThreadsQuery,
-    refusal,
+    At, Checkpointer, Commit, EventsQuery, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, StoredEvent,
+    ThreadStatus, ThreadsQuery, refusal,
 };
 
+mod events;
 mod known;
 mod line;
 mod thread;
@@ -173,6 +174,21 @@ impl Checkpointer for Memory {
             lock(&thread).count(&mut stats);
         }
         Ok(stats)
+    }
+
+    async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
+        Ok(self.ask(thread, |thread| thread.events.ask(query)).unwrap_or_default())
+    }
+
+    async fn last_event(&self, thread: &ThreadId) -> Result<u64> {
+        Ok(self.ask(thread, |thread| thread.events.last()).unwrap_or(0))
+    }
+
+    async fn forget_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
+        if let Some(found) = self.find(thread) {
+            lock(&found).events.forget(up_to);
+        }
+        Ok(())
     }
 }
 

@@ -68,6 +68,7 @@ impl Checkpointer for CrashAt {
     forward_checkpointer!(this => this.0.disk; release);
     forward_checkpointer!(this => this.alive()?; acquire, load, history, threads, status, namespaces);
     forward_checkpointer!(this => this.alive()?; delete_thread, copy_thread, prune, stats);
+    forward_checkpointer!(this => this.alive()?; events, last_event, forget_events);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         let disk = self.alive()?;

@@ -16,9 +16,11 @@ use crate::lanes::WhenBusy;
 use crate::launch::{Held, no_checkpoint, real_world};
 
 mod check;
+mod events;
 mod prune;
 
 pub use check::{Checked, Depth, Finding};
+pub use events::KeptEvent;
 pub use prune::Pruned;
 pub(crate) use prune::prune_after;
 

@@ -63,6 +63,7 @@ pub(crate) fn copy(commit: &Commit) -> Commit {
         state: commit.state.clone(),
         pending: commit.pending.clone(),
         status: commit.status,
+        events: commit.events.clone(),
         inside: commit.inside.iter().map(copy).collect(),
     }
 }

@@ -15,21 +15,31 @@ use crate::workspace::File;
 /// Crates the tree may have, ours included.
 const MOST_CRATES: usize = 330;
 
+/// The lock files, and what one of them may have although it is banned.
+const LOCKS: [(&str, &[&str]); 2] = [
+    ("Cargo.lock", &[]),
+    // candle's kernels are written with the macro `paste`: it is unmaintained, and gone when the program is built.
+    ("crates/superstep-weights/Cargo.lock", &["paste"]),
+];
+
 /// Locked crates that `deny.toml` bans.
 pub(super) fn floors(files: &[File]) -> Vec<String> {
     read_floors(files).unwrap_or_else(|problem| vec![problem])
 }
 
 fn read_floors(files: &[File]) -> Result<Vec<String>, String> {
-    let (deny, lock) = (table(files, "deny.toml")?, table(files, "Cargo.lock")?);
+    let deny = table(files, "deny.toml")?;
     let bans = deny.get("bans").and_then(|bans| bans.get("deny")).and_then(toml::Value::as_array);
     let bans = bans.ok_or("deny.toml has no list `bans.deny`")?;
     let bans: Vec<Ban> = bans.iter().map(Ban::read).collect::<Result<_, _>>()?;
     let mut problems = Vec::new();
-    for (name, version) in locked(&lock) {
-        let version = Version::parse(version).map_err(|error| format!("Cargo.lock: `{name}` {version}: {error}"))?;
-        let broken = bans.iter().filter(|ban| ban.name == name && ban.bites(&version));
-        problems.extend(broken.map(|ban| format!("`{name}` {version} is banned: {}", ban.reason)));
+    for (path, excused) in LOCKS {
+        let lock = table(files, path)?;
+        for (name, version) in locked(&lock).filter(|(name, _)| !excused.contains(name)) {
+            let version = Version::parse(version).map_err(|error| format!("{path}: `{name}` {version}: {error}"))?;
+            let broken = bans.iter().filter(|ban| ban.name == name && ban.bites(&version));
+            problems.extend(broken.map(|ban| format!("`{name}` {version} is banned: {}", ban.reason)));
+        }
     }
     Ok(problems)
 }
@@ -111,17 +121,19 @@ fn split_outside_brackets<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
 
 /// Dependencies from elsewhere than the registry, and more crates than the budget allows.
 pub(super) fn sources(files: &[File], tree: &BTreeSet<String>) -> Vec<String> {
-    let lock = match table(files, "Cargo.lock") {
-        Ok(lock) => lock,
-        Err(problem) => return vec![problem],
-    };
     let from_git = |package: &&toml::Value| {
         package.get("source").and_then(toml::Value::as_str).is_some_and(|source| source.starts_with("git+"))
     };
-    let mut problems: Vec<String> = entries(&lock)
-        .filter(from_git)
-        .map(|package| format!("{} comes from a git repository", package["name"]))
-        .collect();
+    let mut problems = Vec::new();
+    for (path, _) in LOCKS {
+        match table(files, path) {
+            Ok(lock) => {
+                let foreign = entries(&lock).filter(from_git);
+                problems.extend(foreign.map(|package| format!("{} comes from a git repository", package["name"])));
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
     if tree.len() > MOST_CRATES {
         problems.push(format!("the tree has {} crates; {MOST_CRATES} is the limit", tree.len()));
     }
@@ -147,9 +159,9 @@ mod tests {
 
     use super::*;
 
-    fn files(deny: &str, name: &str, version: &str) -> [File; 2] {
+    fn files(deny: &str, name: &str, version: &str) -> [File; 3] {
         let lock = format!("[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n");
-        [File::fake("deny.toml", deny), File::fake("Cargo.lock", &lock)]
+        [File::fake("deny.toml", deny), File::fake("Cargo.lock", &lock), File::fake(LOCKS[1].0, "")]
     }
 
     #[test]
@@ -171,6 +183,19 @@ mod tests {
         check("paste", "1.0.15", 1);
         check("number_prefix", "0.4.0", 1);
         check("serde", "1.0.0", 0);
+    }
+
+    #[test]
+    fn every_lock_file_is_looked_at_and_excuses_hold_for_one() {
+        let deny = include_str!("../../../deny.toml");
+        let check = |name: &str, count: usize| {
+            let mut files = files(deny, name, "1.0.15");
+            assert_eq!(floors(&files).len(), 1, "{name}");
+            files[2].text = std::mem::take(&mut files[1].text);
+            assert_eq!(floors(&files).len(), count, "{name}");
+        };
+        check("paste", 0);
+        check("bincode", 1);
     }
 
     #[test]
@@ -212,7 +237,7 @@ mod tests {
     fn git_sources_and_too_many_crates_are_refused() {
         let lock = "[[package]]\nname = \"a\"\nversion = \"1.0.0\"\nsource = \"git+https://example.org/a\"\n";
         let tree: BTreeSet<String> = (0..=MOST_CRATES).map(|number| format!("crate-{number} 1.0.0")).collect();
-        let problems = sources(&[File::fake("Cargo.lock", lock)], &tree);
+        let problems = sources(&[File::fake("Cargo.lock", lock), File::fake(LOCKS[1].0, "")], &tree);
         let too_many = format!("the tree has {} crates; {MOST_CRATES} is the limit", MOST_CRATES + 1);
         assert_eq!(problems, ["\"a\" comes from a git repository".to_owned(), too_many]);
     }

@@ -1,9 +1,9 @@
 //! Rows as bytes: what stands in a record, one piece behind the other.
 
 use superstep_core::checkpoint::{Mark, Source};
-use superstep_core::id::{CheckpointId, TaskId};
+use superstep_core::id::{CheckpointId, RunId, TaskId};
 
-use super::tables::{Body, Known, Part};
+use super::tables::{Body, Event, Known, Part};
 use crate::log::{Bytes, End, OriginRow, RemnantRow, Row, put};
 
 /// Bytes that are being written.
@@ -74,6 +74,13 @@ impl Out {
         self.id(known.task.bits());
         self.piece(known.slot.as_bytes());
         self.body(&known.body);
+    }
+
+    pub(super) fn event(&mut self, event: &Event) {
+        self.number(event.number);
+        self.id(event.run.bits());
+        self.number(u64::from(event.sum));
+        self.body(&event.body);
     }
 
     fn body(&mut self, body: &Body) {
@@ -173,6 +180,11 @@ impl<'a> In<'a> {
     pub(super) fn known(&mut self) -> Option<Known> {
         let (checkpoint, task) = (self.number()?, TaskId::from_bits(self.id()?));
         Some(Known { checkpoint, task, slot: self.text()?, body: self.body()? })
+    }
+
+    pub(super) fn event(&mut self) -> Option<Event> {
+        let (number, run, sum) = (self.number()?, RunId::from_bits(self.id()?), self.number()?.try_into().ok()?);
+        Some(Event { number, run, sum, body: self.body()? })
     }
 
     fn body(&mut self) -> Option<Body> {

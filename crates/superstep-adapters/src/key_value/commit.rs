@@ -7,12 +7,13 @@ use superstep_core::id::CheckpointId;
 use superstep_core::port::{At, KeyValue, Lease};
 use tokio::sync::Mutex;
 
+use super::events;
 use super::frame::close;
 use super::keys::{part_name, part_place};
 use super::read::{self, with_bodies};
 use super::record::{Added, Record};
 use super::room::Room;
-use super::tables::{Body, Known, Part, Tables as Rows};
+use super::tables::{Body, Event, Known, Part, Tables as Rows};
 use super::thread::Log;
 use crate::log::{Base, Draft, Entry, Held, Job, LineJob, PartRow, Place, Refusal, Tables, WithMade, fenced, missing};
 
@@ -59,13 +60,14 @@ impl<K: KeyValue> Tables for Desk<'_, K> {
         with_bodies(self.room, &mut log, |tables, bodies| read::with_made(tables, &place, id, bodies)).await
     }
 
-    async fn write(&self, job: Job) -> Result<Vec<i64>, Refusal> {
+    async fn write(&self, mut job: Job) -> Result<Vec<i64>, Refusal> {
         let mut log = self.log.lock().await;
         log.ensure(self.room).await?;
         // What is in memory may be old. The number of the record tells: if it is, that is taken.
         check(&job, &log.tables, self.room.token)?;
         let status = job.status.or(log.tables.status).unwrap_or_default();
-        if job.lines.is_empty() && log.tables.status == Some(status) {
+        events::leave_unsaved(&mut job, &log.tables)?;
+        if job.lines.is_empty() && job.events.is_empty() && log.tables.status == Some(status) {
             log.catch_up(self.room).await?;
             check(&job, &log.tables, self.room.token)?;
             return Ok(Vec::new());
@@ -76,12 +78,17 @@ impl<K: KeyValue> Tables for Desk<'_, K> {
         for line in job.lines {
             lines.push(self.added(line, log.next(), &mut long)?);
         }
+        let said = job.events.into_iter().map(|row| {
+            let (number, run, sum) = (row.number, row.run, row.sum());
+            Event { number, run, sum, body: self.body(row.body, log.next(), &mut long) }
+        });
+        let events = said.collect();
         for (name, value) in &long {
             let (bytes, _) = close(&part_place(&log.thread, name), value);
             self.room.put(&self.room.keys.part(&log.thread, name), &bytes, None).await?;
         }
         log.list(self.room).await?;
-        let record = Record::Saved { status, lasts: self.room.lasts(), lines };
+        let record = Record::Saved { status, lasts: self.room.lasts(), lines, events };
         if !log.append(self.room, record).await? {
             return Err(Refusal::Stale);
         }
@@ -124,16 +131,19 @@ fn check_line(job: &LineJob, tables: &Rows) -> Result<(), Refusal> {
 }
 
 impl<K: KeyValue> Desk<'_, K> {
+    /// A value in the record with this number; a long one is set aside.
+    fn body(&self, bytes: Vec<u8>, number: u64, long: &mut Vec<(String, Vec<u8>)>) -> Body {
+        if bytes.len() <= SHORT {
+            return Body::Short(bytes);
+        }
+        let (name, length) = (part_name(number, self.room.unique()), bytes.len() as u64);
+        long.push((name.clone(), bytes));
+        Body::Long { name, length }
+    }
+
     /// What comes to a line by the record with this number; long values are set aside.
     fn added(&self, job: LineJob, number: u64, long: &mut Vec<(String, Vec<u8>)>) -> Result<Added> {
-        let mut body = |bytes: Vec<u8>| {
-            if bytes.len() <= SHORT {
-                return Body::Short(bytes);
-            }
-            let (name, length) = (part_name(number, self.room.unique()), bytes.len() as u64);
-            long.push((name.clone(), bytes));
-            Body::Long { name, length }
-        };
+        let mut body = |bytes: Vec<u8>| self.body(bytes, number, long);
         let (mut rows, mut origins, mut parts, mut names) = (Vec::new(), Vec::new(), Vec::new(), None);
         for Draft { row, origin, parts: made, names: named } in job.drafts {
             rows.push(row);

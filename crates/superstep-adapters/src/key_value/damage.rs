@@ -118,7 +118,7 @@ impl Log {
             Record::Whole(tables) => (tables.fence, tables.mover),
             Record::Taken { fence, mover } => (fence, Some(mover)),
             Record::Given { fence } => (fence, None),
-            Record::Saved { .. } | Record::Pruned(_) => return,
+            Record::Saved { .. } | Record::Pruned(_) | Record::Forgotten { .. } => return,
         };
     }
 }

@@ -9,21 +9,27 @@ use super::codec::{In, Out};
 
 /// Marks a value as ours.
 const MARK: &[u8; 3] = b"ssk";
-/// The version of the form. A number is never reused.
-const VERSION: u8 = 1;
+/// The newest version of the form. A number is never reused. 1: without events. 2: with them; what has none is of version 1,
+/// so that a program that does not know them reads on until it meets one.
+const VERSION: u8 = 2;
 /// The mark, the version and the checksum.
 const HEAD: usize = 12;
 
 /// A value as it is put at a place; gives its checksum as well.
 pub(super) fn close(place: &str, body: &[u8]) -> (Vec<u8>, u64) {
+    close_as(1, place, body)
+}
+
+/// As `close`, in a version of the form.
+pub(super) fn close_as(version: u8, place: &str, body: &[u8]) -> (Vec<u8>, u64) {
     let mut out = Out(Vec::with_capacity(HEAD + place.len() + body.len() + 4));
     out.0.extend_from_slice(&[0; HEAD]);
     out.piece(place.as_bytes());
     out.0.extend_from_slice(body);
     let mut bytes = out.0;
-    let sum = sum(VERSION, &bytes[HEAD..]);
+    let sum = sum(version, &bytes[HEAD..]);
     bytes[..3].copy_from_slice(MARK);
-    bytes[3] = VERSION;
+    bytes[3] = version;
     bytes[4..HEAD].copy_from_slice(&sum.to_le_bytes());
     (bytes, sum)
 }
@@ -94,8 +100,8 @@ mod tests {
     #[test]
     fn a_later_version_is_refused_as_such() {
         let (mut bytes, _) = close("p", b"body");
-        bytes[3] = 2;
-        let later = sum(2, &bytes[HEAD..]);
+        bytes[3] = 3;
+        let later = sum(3, &bytes[HEAD..]);
         bytes[4..HEAD].copy_from_slice(&later.to_le_bytes());
         assert_eq!(open("p", &bytes).unwrap_err().code(), Code::CheckpointTooNew);
     }

@@ -8,6 +8,7 @@ use super::read::{self, Bodies, with_bodies};
 use super::record::{Record, Removed};
 use super::room::Room;
 use super::tables::{LineTable, Tables};
+use super::thread::Log;
 use crate::log::{Candidate, Holdings, prune as decide};
 
 /// How often it is thought about anew because somebody wrote the thread.
@@ -30,20 +31,21 @@ pub(super) async fn prune<K: KeyValue>(
             return Ok(report);
         }
         if removed.is_empty() || log.append(room, Record::Pruned(removed)).await? {
-            // Also what somebody who died has left.
-            if log.is_long(SLACK) {
-                log.condense(room).await?;
-            } else {
-                log.clear(room).await?;
-            }
+            condense_or_clear(room, &mut log).await?;
             return Ok(report);
         }
     }
-    Err(Error::new(
-        Code::StoreUnavailable,
-        format!("thread `{thread}` was written again and again while it was pruned"),
-    )
-    .help("nothing was removed; try again"))
+    Err(written_again(thread, "it was pruned"))
+}
+
+/// Removes what no record needs any longer; also what somebody who died has left.
+pub(super) async fn condense_or_clear<K: KeyValue>(room: &Room<K>, log: &mut Log) -> Result<()> {
+    if log.is_long(SLACK) { log.condense(room).await } else { log.clear(room).await }
+}
+
+pub(super) fn written_again(thread: &ThreadId, what: &str) -> Error {
+    let message = format!("thread `{thread}` was written again and again while {what}");
+    Error::new(Code::StoreUnavailable, message).help("nothing was removed; try again")
 }
 
 /// What goes from all graphs of a thread; `None` while something is missing that has to be looked at.

@@ -10,8 +10,8 @@ use superstep_core::id::RunId;
 use superstep_core::port::ThreadStatus;
 
 use super::codec::{In, Out};
-use super::frame::{close, damaged, open};
-use super::tables::{Known, LineTable, Mover, Part, Tables};
+use super::frame::{close_as, damaged, open};
+use super::tables::{Event, Known, LineTable, Mover, Part, Tables};
 use crate::log::{OriginRow, RemnantRow, Row};
 
 /// One thing that became of a thread.
@@ -24,9 +24,11 @@ pub(super) enum Record {
     /// Nobody moves it.
     Given { fence: u64 },
     /// A commit.
-    Saved { status: ThreadStatus, lasts: u64, lines: Vec<Added> },
+    Saved { status: ThreadStatus, lasts: u64, lines: Vec<Added>, events: Vec<Event> },
     /// Old checkpoints went.
     Pruned(Vec<Removed>),
+    /// Events up to a number went.
+    Forgotten { up_to: u64 },
 }
 
 /// What came to a line.
@@ -71,11 +73,16 @@ impl Record {
     /// The form at a place, and its checksum.
     pub(super) fn to_bytes(&self, place: &str, stamp: Stamp) -> (Vec<u8>, u64) {
         let mut out = Out::default();
+        let version = if self.has_events() { 2 } else { 1 };
         [stamp.writer.0, stamp.writer.1, stamp.before].into_iter().for_each(|number| out.number(number));
         match self {
             Self::Whole(tables) => {
-                out.number(1);
+                out.number(if self.has_events() { 7 } else { 1 });
                 write_tables(&mut out, tables);
+                if self.has_events() {
+                    out.number(tables.last_event);
+                    out.list(tables.events.values(), Out::event);
+                }
             }
             Self::Taken { fence, mover } => {
                 out.number(2);
@@ -86,18 +93,35 @@ impl Record {
                 out.number(3);
                 out.number(*fence);
             }
-            Self::Saved { status, lasts, lines } => {
-                out.number(4);
+            Self::Saved { status, lasts, lines, events } => {
+                out.number(if self.has_events() { 6 } else { 4 });
                 out.number(u64::from(status.number()));
                 out.number(*lasts);
                 out.list(lines.iter(), write_added);
+                if self.has_events() {
+                    out.list(events.iter(), Out::event);
+                }
             }
             Self::Pruned(lines) => {
                 out.number(5);
                 out.list(lines.iter(), write_removed);
             }
+            Self::Forgotten { up_to } => {
+                out.number(8);
+                out.number(*up_to);
+            }
         }
-        close(place, &out.0)
+        close_as(version, place, &out.0)
+    }
+
+    /// Whether it says something of events, which the first version of the form does not know.
+    fn has_events(&self) -> bool {
+        match self {
+            Self::Whole(tables) => tables.last_event > 0,
+            Self::Saved { events, .. } => !events.is_empty(),
+            Self::Forgotten { .. } => true,
+            Self::Taken { .. } | Self::Given { .. } | Self::Pruned(_) => false,
+        }
     }
 
     /// Reads what was got from a place; with its stamp and its checksum.
@@ -116,8 +140,18 @@ fn read(body: &mut In<'_>) -> Option<(Record, Stamp)> {
         1 => Record::Whole(Box::new(read_tables(body)?)),
         2 => Record::Taken { fence: body.number()?, mover: read_mover(body)? },
         3 => Record::Given { fence: body.number()? },
-        4 => Record::Saved { status: read_status(body)??, lasts: body.number()?, lines: body.list(read_added)? },
+        kind @ (4 | 6) => {
+            let (status, lasts, lines) = (read_status(body)??, body.number()?, body.list(read_added)?);
+            let events = if kind == 6 { body.list(In::event)? } else { Vec::new() };
+            Record::Saved { status, lasts, lines, events }
+        }
         5 => Record::Pruned(body.list(read_removed)?),
+        7 => {
+            let (tables, last_event) = (read_tables(body)?, body.number()?);
+            let events = body.list(In::event)?.into_iter().map(|event| (event.number, event)).collect();
+            Record::Whole(Box::new(Tables { last_event, events, ..tables }))
+        }
+        8 => Record::Forgotten { up_to: body.number()? },
         _ => return None,
     };
     Some((record, stamp))
@@ -141,7 +175,7 @@ fn read_status(body: &mut In<'_>) -> Option<Option<ThreadStatus>> {
 }
 
 fn write_tables(out: &mut Out, tables: &Tables) {
-    let Tables { life, fence, mover, status, lasts, lines, recent } = tables;
+    let Tables { life, fence, mover, status, lasts, lines, recent, events: _, last_event: _ } = tables;
     [*life, *fence, u64::from(mover.is_some())].into_iter().for_each(|number| out.number(number));
     if let Some(mover) = mover {
         write_mover(out, *mover);
@@ -182,7 +216,7 @@ fn read_tables(body: &mut In<'_>) -> Option<Tables> {
         Some(line)
     })?;
     let recent = body.list(|body| Some((body.number()?, body.number()?)))?.into();
-    Some(Tables { life, fence, mover, status, lasts, lines, recent })
+    Some(Tables { life, fence, mover, status, lasts, lines, recent, ..Tables::default() })
 }
 
 fn write_added(out: &mut Out, added: &Added) {

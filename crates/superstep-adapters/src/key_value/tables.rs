@@ -30,6 +30,10 @@ pub(super) struct Tables {
     pub(super) lines: Vec<LineTable>,
     /// The last records by number, with their checksums: whoever was overtaken learns whether its own is among them.
     pub(super) recent: VecDeque<(u64, u64)>,
+    /// What was said and not forgotten, by number.
+    pub(super) events: BTreeMap<u64, Event>,
+    /// The last number that an event ever had.
+    pub(super) last_event: u64,
 }
 
 /// Who moves a thread.
@@ -74,6 +78,16 @@ pub(super) struct Known {
     pub(super) body: Body,
 }
 
+/// What a run said.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    pub(super) number: u64,
+    pub(super) run: RunId,
+    /// The checksum of its row: tells it from another without its body.
+    pub(super) sum: u32,
+    pub(super) body: Body,
+}
+
 /// A piece of JSON, or where it is.
 #[derive(Debug, Clone)]
 pub(super) enum Body {
@@ -109,13 +123,18 @@ impl Tables {
             Record::Taken { fence, mover } => (self.fence, self.mover) = (fence, Some(mover)),
             Record::Given { fence } if fence == self.fence => self.mover = None,
             Record::Given { .. } => {}
-            Record::Saved { status, lasts, lines } => {
+            Record::Saved { status, lasts, lines, events } => {
                 (self.status, self.lasts) = (Some(status), lasts);
+                for event in events {
+                    self.last_event = event.number;
+                    self.events.insert(event.number, event);
+                }
                 lines.into_iter().for_each(|added| self.line_mut(&added.namespace).add(added));
             }
             Record::Pruned(lines) => {
                 lines.into_iter().for_each(|removed| self.line_mut(&removed.namespace).remove(removed));
             }
+            Record::Forgotten { up_to } => self.events.retain(|number, _| *number > up_to),
         }
         self.recent.push_back((number, sum));
         if self.recent.len() > RECENT {
@@ -150,17 +169,19 @@ impl Tables {
 
     /// The bodies of everything that may be long.
     pub(super) fn bodies(&self) -> impl Iterator<Item = &Body> {
-        self.lines.iter().flat_map(|line| {
+        let of_lines = self.lines.iter().flat_map(|line| {
             let parts = line.parts.values().map(|part| &part.body);
             parts.chain(line.pending.values().flatten().map(|known| &known.body))
-        })
+        });
+        of_lines.chain(self.events.values().map(|event| &event.body))
     }
 
     pub(super) fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Body> {
-        self.lines.iter_mut().flat_map(|line| {
+        let of_lines = self.lines.iter_mut().flat_map(|line| {
             let parts = line.parts.values_mut().map(|part| &mut part.body);
             parts.chain(line.pending.values_mut().flatten().map(|known| &mut known.body))
-        })
+        });
+        of_lines.chain(self.events.values_mut().map(|event| &mut event.body))
     }
 }
 

@@ -63,7 +63,8 @@ pub(super) async fn copy_thread<K: KeyValue>(room: &Room<K>, from: &ThreadId, to
             return Err(refusal::exists(to));
         }
         let number = log.next();
-        let mut copy = Tables { lines: source.0.lines, lasts: room.lasts(), ..log.tables.anew(number) };
+        let Tables { lines, events, last_event, .. } = source.0;
+        let mut copy = Tables { lines, events, last_event, lasts: room.lasts(), ..log.tables.anew(number) };
         // Nobody moves the copy.
         copy.status =
             source.0.status.map(|status| if status == ThreadStatus::Busy { ThreadStatus::Idle } else { status });
@@ -150,6 +151,7 @@ pub(super) async fn stats<K: KeyValue>(room: &Room<K>) -> Result<Stats> {
         stats.threads += 1;
         stats.checkpoints += log.tables.checkpoints() as u64;
         stats.bytes += log.tables.lines.iter().map(bytes).sum::<u64>();
+        stats.bytes += log.tables.events.values().map(|event| event.body.length()).sum::<u64>();
     }
     Ok(stats)
 }

@@ -241,7 +241,7 @@ pub(super) fn to_json(value: &impl serde::Serialize) -> Result<Vec<u8>> {
 }
 
 /// What nests too deeply would be refused when it is read, so it is refused when it is written.
-fn check_depth(json: &[u8]) -> Result<()> {
+pub(super) fn check_depth(json: &[u8]) -> Result<()> {
     if json.len() <= 2 * DEEPEST {
         return Ok(());
     }

@@ -12,6 +12,7 @@ use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::port::{Commit, Lease, Loaded, ThreadStatus};
 
+use super::event::EventRow;
 use super::held::{Entry, Held, Thread};
 use super::plan::{Base, Draft, check_place, is_made_by};
 use super::row::PendingRow;
@@ -79,6 +80,10 @@ pub(crate) struct Job {
     pub(crate) thread: i64,
     pub(crate) lines: Vec<LineJob>,
     pub(crate) status: Option<ThreadStatus>,
+    /// What was said, in the order of numbers.
+    pub(crate) events: Vec<EventRow>,
+    /// Some of the commit is in the tables already, so all of it was there once.
+    pub(crate) is_repeat: bool,
 }
 
 /// What comes to one line.
@@ -99,14 +104,14 @@ pub(crate) struct LineJob {
 /// Saves a commit, whole or not at all.
 pub(crate) async fn save(tables: &impl Tables, commit: &Commit) -> Result<()> {
     let mut left: Vec<&Commit> = commit.inside.iter().chain([commit]).collect();
-    let mut tries = 0;
+    let (mut tries, mut is_repeat) = (0, false);
     loop {
         tries += 1;
-        match try_save(tables, commit, &left).await {
+        match try_save(tables, commit, &left, is_repeat).await {
             Err(Refusal::Stale) if tries < TRIES => {}
             Err(Refusal::Known(id)) => {
                 // Each time there is less left: this is no try.
-                tries = 0;
+                (tries, is_repeat) = (0, true);
                 left = without_known(tables, left, id).await?;
                 if left.is_empty() {
                     return Ok(());
@@ -117,7 +122,7 @@ pub(crate) async fn save(tables: &impl Tables, commit: &Commit) -> Result<()> {
     }
 }
 
-async fn try_save(tables: &impl Tables, commit: &Commit, parts: &[&Commit]) -> Result<(), Refusal> {
+async fn try_save(tables: &impl Tables, commit: &Commit, parts: &[&Commit], is_repeat: bool) -> Result<(), Refusal> {
     let thread = tables.held().find(&commit.lease)?;
     let forks = forks(parts);
     let mut drafting =
@@ -127,7 +132,8 @@ async fn try_save(tables: &impl Tables, commit: &Commit, parts: &[&Commit]) -> R
     }
     let (lines, entries): (Vec<_>, Vec<_>) = drafting.lines.into_iter().unzip();
     let namespaces: Vec<Namespace> = lines.iter().map(|line| line.namespace.clone()).collect();
-    let job = Job { lease: commit.lease.clone(), thread: thread.row, lines, status: commit.status };
+    let (lease, events) = (commit.lease.clone(), EventRow::all(parts, tables.held().form())?);
+    let job = Job { lease, thread: thread.row, lines, status: commit.status, events, is_repeat };
     let rows = tables.write(job).await?;
     for ((namespace, entry), row) in namespaces.into_iter().zip(entries).zip(rows) {
         // One that only had tasks was never taken out.

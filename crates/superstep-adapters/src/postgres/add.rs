@@ -5,7 +5,9 @@
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
+use super::events::Said;
 use super::rows::with_sum;
+use super::statements::Statements;
 use super::trouble::Answer;
 use crate::log::{Draft, End, Job};
 
@@ -21,6 +23,7 @@ pub(super) struct Addition<'a> {
     base: Option<(i64, [u8; 16])>,
     draft: &'a Draft,
     parts: Option<Parts<'a>>,
+    said: Option<Said<'a>>,
 }
 
 /// The parts of the checkpoint, column by column. Their numbers follow each other.
@@ -42,12 +45,12 @@ impl<'a> Addition<'a> {
             return Ok(None);
         }
         let base = line.bases.first().map(|(number, id)| (number.cast_signed(), id.bits().to_be_bytes()));
-        let (newest, parts) = (line.newest.cast_signed(), Parts::new(draft)?);
-        Ok(Some(Self { job, holder, line: row, newest, base, draft, parts }))
+        let (newest, parts, said) = (line.newest.cast_signed(), Parts::new(draft)?, Said::new(job));
+        Ok(Some(Self { job, holder, line: row, newest, base, draft, parts, said }))
     }
 
     /// Sends it and gives the code of the answer.
-    pub(super) async fn send(&self, client: &Client, statement: &str) -> Answer<i32> {
+    pub(super) async fn send(&self, client: &Client, statements: &Statements) -> Answer<i32> {
         let Self { job, draft, base, parts, .. } = self;
         let (row, mark) = (&draft.row, &draft.row.mark);
         let status = job.status.map(|status| i16::from(status.number()));
@@ -87,7 +90,11 @@ impl<'a> Addition<'a> {
             (&columns.map(|parts| &parts.bodies), Type::BYTEA_ARRAY),
             (&columns.map(|parts| &parts.sums), Type::INT4_ARRAY),
         ];
-        Ok(client.query_typed_one(statement, &given).await?.try_get(0)?)
+        let Some(said) = &self.said else {
+            return Ok(client.query_typed_one(&statements.add, &given).await?.try_get(0)?);
+        };
+        let given: Vec<_> = given.into_iter().chain(said.arguments()).collect();
+        Ok(client.query_typed_one(&statements.add_said, &given).await?.try_get(0)?)
     }
 }
 

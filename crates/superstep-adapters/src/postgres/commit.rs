@@ -10,9 +10,11 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::Postgres;
 use super::add::Addition;
+use super::events::{self, Said};
 use super::read::Reader;
 use super::room::Room;
 use super::rows::{names_sum, with_sum};
+use super::statements::Statements;
 use super::trouble::Answer;
 use crate::log::{self, Base, Draft, End, Entry, Held, Job, LineJob, PendingRow, Place, Refusal, Tables, WithMade};
 
@@ -53,17 +55,20 @@ impl Tables for Postgres {
     /// then told apart by the numbers and ids of its checkpoints, and entries about tasks replace themselves.
     async fn write(&self, job: Job) -> Result<Vec<i64>, Refusal> {
         let room = self.room();
+        events::check(&job)?;
+        let statements = &room.address.statements;
+        let refused = |trouble| events::late(&job, trouble).into_error(&room.address);
         if let Some(addition) = Addition::new(&job, self.0.holder.id)? {
-            let (addition, statement) = (&addition, &room.address.statements.add);
-            let answer = room.ask(|client: Arc<Client>| async move { addition.send(&client, statement).await }).await;
-            let code = answer.map_err(|trouble| trouble.into_error(&room.address))?;
+            let addition = &addition;
+            let answer = room.ask(|client: Arc<Client>| async move { addition.send(&client, statements).await }).await;
+            let code = answer.map_err(refused)?;
             return done(&job, code, (job.lines.iter().filter_map(|line| line.row).collect(), Some(1)), &[]);
         }
         let call = Call::new(&job, self.0.holder.id)?;
-        let (call, statement) = (&call, &room.address.statements.commit);
-        let asking = room.ask(|client: Arc<Client>| async move { call.send(&client, statement).await });
+        let call = &call;
+        let asking = room.ask(|client: Arc<Client>| async move { call.send(&client, statements).await });
         let answer = Box::pin(asking).await;
-        let (code, lines, place) = answer.map_err(|trouble| trouble.into_error(&room.address))?;
+        let (code, lines, place) = answer.map_err(refused)?;
         done(&job, code, (lines, place), &call.tasks)
     }
 }
@@ -107,11 +112,12 @@ struct Call<'a> {
     arguments: Vec<(Box<dyn ToSql + Send + Sync + 'a>, Type)>,
     /// The checkpoint of each entry about a task.
     tasks: Vec<CheckpointId>,
+    said: Option<Said<'a>>,
 }
 
 impl<'a> Call<'a> {
     fn new(job: &'a Job, holder: i64) -> Result<Self> {
-        let mut call = Call { arguments: Vec::with_capacity(ARGUMENTS), tasks: Vec::new() };
+        let mut call = Call { arguments: Vec::with_capacity(ARGUMENTS), tasks: Vec::new(), said: Said::new(job) };
         call.add(job.thread, Type::INT8).add(job.lease.fence.cast_signed(), Type::INT8).add(holder, Type::INT8);
         call.add(job.status.map(|status| i16::from(status.number())), Type::INT2);
         call.lines(&job.lines);
@@ -223,9 +229,11 @@ impl<'a> Call<'a> {
             .column(&entries, Type::INT4_ARRAY, |(.., row)| row.sum().cast_signed());
     }
 
-    async fn send(&self, client: &Client, statement: &str) -> Answer<(i32, Vec<i64>, Option<i64>)> {
-        let arguments: Vec<(&(dyn ToSql + Sync), Type)> =
+    async fn send(&self, client: &Client, statements: &Statements) -> Answer<(i32, Vec<i64>, Option<i64>)> {
+        let mut arguments: Vec<(&(dyn ToSql + Sync), Type)> =
             self.arguments.iter().map(|(value, kind)| (&**value as &(dyn ToSql + Sync), kind.clone())).collect();
+        arguments.extend(self.said.iter().flat_map(Said::arguments));
+        let statement = if self.said.is_some() { &statements.commit_said } else { &statements.commit };
         let row = client.query_typed_one(statement, &arguments).await?;
         let code: i32 = row.try_get(0)?;
         // Of a commit that was refused some lines have no row.

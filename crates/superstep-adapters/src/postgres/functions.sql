@@ -256,6 +256,58 @@ BEGIN
 END
 $function$;
 
+-- The last number that an event of a thread ever had.
+CREATE FUNCTION @schema@.last_event(_thread bigint) RETURNS bigint LANGUAGE sql STABLE AS $function$
+    SELECT greatest(t.forgotten,
+        (SELECT e.number FROM @schema@.event e WHERE e.thread = _thread ORDER BY e.number DESC LIMIT 1))
+    FROM @schema@.thread t WHERE t.id = _thread
+$function$;
+
+-- Keeps the events of a transaction, in the order of their numbers, right after `add` or `commit` in the same statement
+-- answered with `_code`, which is given back; the row of the thread is locked since. Events that do not come after the
+-- last take everything back, unless they are there as they are, or a checkpoint of the transaction was (`_is_repeat`).
+CREATE FUNCTION @schema@.say(
+    _code integer, _thread bigint, _number bigint[], _run bytea[], _body bytea[], _sum integer[], _is_repeat boolean
+) RETURNS integer LANGUAGE plpgsql AS $function$
+DECLARE
+    last bigint;
+BEGIN
+    IF _code <> 0 THEN
+        RETURN _code;
+    END IF;
+    last := @schema@.last_event(_thread);
+    IF _number[1] <= last AND NOT _is_repeat THEN
+        FOR i IN 1 .. cardinality(_number) LOOP
+            PERFORM FROM @schema@.event e
+                WHERE e.thread = _thread AND e.number = _number[i] AND e.run = _run[i] AND e.sum = _sum[i];
+            IF NOT FOUND THEN
+                RAISE EXCEPTION USING ERRCODE = 'SS001', MESSAGE = last;
+            END IF;
+        END LOOP;
+        RETURN _code;
+    END IF;
+    INSERT INTO @schema@.event (thread, number, run, body, sum)
+        SELECT _thread, said.number, said.run, said.body, said.sum
+        FROM unnest(_number, _run, _body, _sum) AS said(number, run, body, sum) WHERE said.number > last;
+    RETURN _code;
+END
+$function$;
+
+-- Removes events up to a number; the last number there ever was stays known.
+CREATE FUNCTION @schema@.forget_events(_name text, _up_to bigint) RETURNS void LANGUAGE plpgsql AS $function$
+DECLARE
+    known bigint;
+BEGIN
+    SELECT t.id INTO known FROM @schema@.thread t WHERE t.name = _name FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    UPDATE @schema@.thread t SET forgotten = greatest(t.forgotten, least(_up_to, @schema@.last_event(known)))
+        WHERE t.id = known;
+    DELETE FROM @schema@.event e WHERE e.thread = known AND e.number <= _up_to;
+END
+$function$;
+
 -- Removes everything of a thread; gives the run that moves it instead, when there is one.
 CREATE FUNCTION @schema@.delete_thread(_name text, _me bigint, _mine bigint) RETURNS bytea
 LANGUAGE plpgsql AS $function$
@@ -277,6 +329,7 @@ BEGIN
         DELETE FROM @schema@.pending p WHERE p.line = gone;
     END LOOP;
     DELETE FROM @schema@.line l WHERE l.thread = known.id;
+    DELETE FROM @schema@.event e WHERE e.thread = known.id;
     DELETE FROM @schema@.thread t WHERE t.id = known.id;
     RETURN NULL;
 END
@@ -296,17 +349,19 @@ BEGIN
     IF FOUND THEN
         RETURN 0;
     END IF;
-    SELECT t.id, t.status INTO source FROM @schema@.thread t WHERE t.name = _from FOR UPDATE;
+    SELECT t.id, t.status, t.forgotten INTO source FROM @schema@.thread t WHERE t.name = _from FOR UPDATE;
     IF NOT FOUND OR source.status IS NULL THEN
         RETURN 1;
     END IF;
     -- Nobody moves the copy.
-    INSERT INTO @schema@.thread (name, fence, run, status)
-        VALUES (_to, 0, _mark, CASE source.status WHEN 2 THEN 1 ELSE source.status END)
+    INSERT INTO @schema@.thread (name, fence, run, status, forgotten)
+        VALUES (_to, 0, _mark, CASE source.status WHEN 2 THEN 1 ELSE source.status END, source.forgotten)
         ON CONFLICT (name) DO NOTHING RETURNING id INTO target;
     IF target IS NULL THEN
         RETURN 2;
     END IF;
+    INSERT INTO @schema@.event (thread, number, run, body, sum)
+        SELECT target, e.number, e.run, e.body, e.sum FROM @schema@.event e WHERE e.thread = source.id;
     FOR old_line IN SELECT l.id FROM @schema@.line l WHERE l.thread = source.id ORDER BY l.id LOOP
         INSERT INTO @schema@.line (thread, namespace, names)
             SELECT target, l.namespace, l.names FROM @schema@.line l WHERE l.id = old_line RETURNING id INTO new_line;

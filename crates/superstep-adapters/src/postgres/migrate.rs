@@ -11,12 +11,20 @@ use super::address::Address;
 use super::room::Room;
 use super::trouble::Answer;
 
-/// The version of the tables. A number is never reused. 1: values as they are. 2: long ones may be squeezed.
-const VERSION: i32 = 2;
+/// The version of the tables. A number is never reused. 1: values as they are. 2: long ones may be squeezed. 3: events.
+const VERSION: i32 = 3;
 /// What makes tables of a version those of the next, from 1. The functions of this version are made after it, so those
 /// of the version before go; by their names, because others may live in the same schema.
-const STEPS: [&str; VERSION as usize - 1] = ["DROP FUNCTION @schema@.beat, @schema@.is_moved, @schema@.acquire, \
-     @schema@.release, @schema@.abandon, @schema@.commit, @schema@.delete_thread, @schema@.copy_thread"];
+const STEPS: [&str; VERSION as usize - 1] = [
+    "DROP FUNCTION @schema@.beat, @schema@.is_moved, @schema@.acquire, @schema@.release, @schema@.abandon, \
+     @schema@.commit, @schema@.delete_thread, @schema@.copy_thread",
+    // Those of a version that was skipped were never made.
+    "DROP FUNCTION IF EXISTS @schema@.beat, @schema@.is_moved, @schema@.acquire, @schema@.release, @schema@.abandon, \
+     @schema@.commit, @schema@.add, @schema@.delete_thread, @schema@.copy_thread; \
+     ALTER TABLE @schema@.thread ADD COLUMN forgotten bigint NOT NULL DEFAULT 0; \
+     CREATE TABLE @schema@.event (thread bigint NOT NULL, number bigint NOT NULL, run bytea NOT NULL, \
+     body bytea NOT NULL, sum integer NOT NULL, PRIMARY KEY (thread, number))",
+];
 const TABLES: &str = include_str!("tables.sql");
 const FUNCTIONS: &str = include_str!("functions.sql");
 /// The oldest server that has all that is used here.

@@ -1,12 +1,18 @@
 //! The statements that are sent most, written once for a schema.
 
 use super::rows::{COLUMNS, TASKS};
-use super::{add, commit};
+use super::{add, commit, events};
 
 pub(super) struct Statements {
     pub(super) acquire: String,
     pub(super) add: String,
     pub(super) commit: String,
+    /// As `add`, with events behind its arguments.
+    pub(super) add_said: String,
+    /// As `commit`, with events behind its arguments.
+    pub(super) commit_said: String,
+    /// Events of a thread.
+    pub(super) events: String,
     /// Checkpoints of a line, with what belongs to each.
     pub(super) find: String,
     /// Checkpoints by their numbers.
@@ -20,11 +26,28 @@ pub(super) struct Statements {
 impl Statements {
     pub(super) fn new(schema: &str) -> Self {
         let fill = |statement: &str| statement.replace("@schema@", schema);
-        let places = |count: usize| (1..=count).map(|place| format!("${place}")).collect::<Vec<_>>().join(",");
+        let named = |places: std::ops::RangeInclusive<usize>| {
+            places.map(|place| format!("${place}")).collect::<Vec<_>>().join(",")
+        };
+        let places = |count: usize| named(1..=count);
+        let said = |count: usize| named(count + 1..=count + events::ARGUMENTS);
+        let (add, commit) = (add::ARGUMENTS, commit::ARGUMENTS);
         Self {
             acquire: fill("SELECT taken, fence, before, moved_by FROM @schema@.acquire($1,$2,$3,$4,$5,$6)"),
-            add: format!("SELECT {schema}.add({})", places(add::ARGUMENTS)),
-            commit: format!("SELECT code, lines, place FROM {schema}.commit({})", places(commit::ARGUMENTS)),
+            add: format!("SELECT {schema}.add({})", places(add)),
+            commit: format!("SELECT code, lines, place FROM {schema}.commit({})", places(commit)),
+            // `$1` is the thread in both.
+            add_said: format!("SELECT {schema}.say({schema}.add({}),$1,{})", places(add), said(add)),
+            commit_said: format!(
+                "SELECT {schema}.say(code,$1,{}), lines, place FROM {schema}.commit({})",
+                said(commit),
+                places(commit)
+            ),
+            events: fill(
+                "SELECT e.number, e.run, e.body, e.sum FROM @schema@.thread t \
+                 JOIN @schema@.event e ON e.thread = t.id WHERE t.name = $1 AND e.number > $2 \
+                 AND ($3::bytea IS NULL OR e.run = $3) ORDER BY e.number LIMIT $4",
+            ),
             // `$3` one checkpoint, `$4` and `$8` those before one, `$9` others that are most probably needed too.
             find: fill(&format!(
                 "SELECT l.id, l.names, (SELECT max(p.number) FROM @schema@.part p WHERE p.line = l.id), o.body, \

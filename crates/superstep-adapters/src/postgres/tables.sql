@@ -1,4 +1,4 @@
--- The tables, version 2. `@schema@` is the quoted name of the schema.
+-- The tables, version 3. `@schema@` is the quoted name of the schema.
 -- Text that a user chose is bytes here: it may hold what PostgreSQL's own text cannot, and no encoding of the database
 -- changes it. Indexes over it are over a hash, since an entry of an index may not be long.
 
@@ -16,7 +16,8 @@ CREATE TABLE @schema@.thread (
     fence bigint NOT NULL,
     holder bigint,
     run bytea,
-    status smallint
+    status smallint,
+    forgotten bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 70);
 CREATE TABLE @schema@.line (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -74,5 +75,13 @@ CREATE TABLE @schema@.pending (
     sum integer NOT NULL
 );
 CREATE UNIQUE INDEX pending_by_slot ON @schema@.pending (line, checkpoint, task, sha256(slot));
+CREATE TABLE @schema@.event (
+    thread bigint NOT NULL,
+    number bigint NOT NULL,
+    run bytea NOT NULL,
+    body bytea NOT NULL,
+    sum integer NOT NULL,
+    PRIMARY KEY (thread, number)
+);
 
-INSERT INTO @schema@.version (number) VALUES (2);
+INSERT INTO @schema@.version (number) VALUES (3);

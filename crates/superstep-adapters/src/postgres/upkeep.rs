@@ -47,7 +47,8 @@ pub(super) async fn stats(room: &Room) -> Answer<Stats> {
          (SELECT count(*) FROM @schema@.checkpoint), \
          (SELECT coalesce(sum(length(vals)), 0) FROM @schema@.checkpoint)::bigint \
          + (SELECT coalesce(sum(length(vals)), 0) FROM @schema@.remnant)::bigint \
-         + (SELECT coalesce(sum(length(body)), 0) FROM @schema@.part)::bigint",
+         + (SELECT coalesce(sum(length(body)), 0) FROM @schema@.part)::bigint \
+         + (SELECT coalesce(sum(length(body)), 0) FROM @schema@.event)::bigint",
     );
     let row = room.ask(|client| async move { Ok(client.query_typed_one(asked, &[]).await?) }).await?;
     let number = |place: usize| row.try_get::<_, i64>(place).map(i64::cast_unsigned);

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use superstep_core::error::Result;
 use superstep_core::id::ThreadId;
-use superstep_core::port::{Checkpointer, HistoryQuery, KeyValue, Put, ThreadsQuery};
+use superstep_core::port::{Checkpointer, EventsQuery, HistoryQuery, KeyValue, Put, ThreadsQuery};
 
 use super::reference::{DOOMED, Reference, Up, VALUES, WAITING};
-use super::{Spilled, pass_up};
+use super::{Spilled, event_up, pass_up};
 
 /// How many keys, threads or checkpoints are looked at in one go.
 const PAGE: usize = 64;
@@ -87,17 +87,32 @@ impl<C: Checkpointer, K: KeyValue> Spilled<C, K> {
         }
     }
 
-    /// Everything that any checkpoint of any thread refers to.
+    /// Everything that any checkpoint or event of any thread refers to.
     async fn all_wanted(&self) -> Result<BTreeSet<Reference>> {
         let (mut wanted, mut query) = (BTreeSet::new(), ThreadsQuery { after: None, limit: Some(PAGE) });
         loop {
             let threads = self.store.threads(&query).await?;
             for thread in &threads {
                 self.wanted_of(thread, &mut wanted).await?;
+                self.wanted_by_events(thread, &mut wanted).await?;
             }
             match threads.into_iter().last() {
                 Some(last) => query.after = Some(last),
                 None => return Ok(wanted),
+            }
+        }
+    }
+
+    async fn wanted_by_events(&self, thread: &ThreadId, wanted: &mut BTreeSet<Reference>) -> Result<()> {
+        let mut query = EventsQuery { limit: Some(PAGE), ..EventsQuery::default() };
+        loop {
+            let mut events = self.store.events(thread, &query).await?;
+            let seek = Up::seek();
+            events.iter_mut().try_for_each(|event| event_up(&seek, thread, event))?;
+            wanted.extend(seek.into_wanted().unwrap_or_default());
+            match events.last() {
+                Some(last) => query.after = Some(last.number),
+                None => return Ok(()),
             }
         }
     }

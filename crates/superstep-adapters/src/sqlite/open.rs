@@ -10,26 +10,48 @@ use superstep_core::error::{Code, Error, Result};
 use super::trouble::{Answer, Trouble, describe};
 use crate::disk;
 
+/// Events, with the thread in the upper half of their key. They go with their thread by themselves: a program of the
+/// version before, which may still have the file open, knows nothing of them.
+macro_rules! events {
+    () => {
+        "
+CREATE TABLE event (
+    key INTEGER PRIMARY KEY,
+    run BLOB NOT NULL,
+    body BLOB NOT NULL,
+    sum INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER events_go AFTER DELETE ON thread BEGIN
+    DELETE FROM event WHERE key BETWEEN old.id << 32 AND (old.id << 32) + 4294967295;
+END;
+"
+    };
+}
+
 /// Marks a file as ours.
 const APPLICATION: i32 = 0x7375_7073;
 /// Bytes of a page. With half of it long values take twice as long to write, with twice of it short ones.
 const PAGE: i32 = 2_048;
-/// The version of the tables. A number is never reused. 1: values as they are. 2: long ones may be squeezed.
-const VERSION: i32 = 2;
+/// The version of the tables. A number is never reused. 1: values as they are. 2: long ones may be squeezed. 3: events.
+const VERSION: i32 = 3;
 /// What makes tables of a version those of the next, from 1. A program of the version before that still runs has its
 /// threads taken from it.
-const STEPS: [&str; VERSION as usize - 1] = ["
+const STEPS: [&str; VERSION as usize - 1] = [
+    "
 DROP TABLE holder;
 CREATE TABLE holder (
     id INTEGER PRIMARY KEY,
     beat INTEGER NOT NULL
 ) STRICT;
 UPDATE thread SET holder = NULL, run = NULL, fence = fence + 1;
-"];
+",
+    concat!("ALTER TABLE thread ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0;", events!()),
+];
 
 /// Rows of a line have the line in the upper half of their key and their number in the lower: what is added to a line goes
 /// to the end of its rows, and pages fill up.
-const TABLES: &str = "
+const TABLES: &str = concat!(
+    "
 CREATE TABLE holder (
     id INTEGER PRIMARY KEY,
     beat INTEGER NOT NULL
@@ -40,7 +62,8 @@ CREATE TABLE thread (
     fence INTEGER NOT NULL,
     holder INTEGER,
     run BLOB,
-    status INTEGER
+    status INTEGER,
+    forgotten INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE line (
     id INTEGER PRIMARY KEY,
@@ -91,7 +114,9 @@ CREATE TABLE pending (
     sum INTEGER NOT NULL,
     UNIQUE (checkpoint, task, slot)
 ) STRICT;
-";
+",
+    events!()
+);
 
 /// The one name of a file, by whatever link it is opened: other processes look for locks beside it.
 fn real(path: &Path) -> PathBuf {

@@ -5,6 +5,7 @@ use superstep_core::checkpoint::Namespace;
 use superstep_core::id::ThreadId;
 use superstep_core::port::{Stats, ThreadStatus, ThreadsQuery};
 
+use super::events;
 use super::holder::Watch;
 use super::lease;
 use super::open::{key, keys, sum_in};
@@ -58,6 +59,7 @@ pub(super) fn copy_thread(connection: &Connection, from: &ThreadId, to: &ThreadI
     let status = if status == ThreadStatus::Busy.number() { ThreadStatus::Idle.number() } else { status };
     connection.execute("INSERT INTO thread (name, fence, status) VALUES (?1, 0, ?2)", params![to.as_str(), status])?;
     let copy = connection.last_insert_rowid();
+    events::copy(connection, source, copy)?;
     for line in lines(connection, source)? {
         let target = copy_line(connection, line, (copy, to))?;
         let (first, last) = keys(line);
@@ -107,6 +109,7 @@ pub(super) fn stats(connection: &Connection) -> Answer<Stats> {
         checkpoints: number("SELECT count(*) FROM checkpoint")?,
         bytes: number("SELECT coalesce(sum(length(vals)), 0) FROM checkpoint")?
             + number("SELECT coalesce(sum(length(vals)), 0) FROM remnant")?
-            + number("SELECT coalesce(sum(length(body)), 0) FROM part")?,
+            + number("SELECT coalesce(sum(length(body)), 0) FROM part")?
+            + number("SELECT coalesce(sum(length(body)), 0) FROM event")?,
     })
 }

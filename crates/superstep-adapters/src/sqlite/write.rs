@@ -5,6 +5,7 @@ use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Code, Error};
 use superstep_core::id::{CheckpointId, ThreadId};
 
+use super::events;
 use super::lease;
 use super::open::{key, keys, number, sum_in};
 use super::trouble::{Answer, Trouble};
@@ -23,8 +24,10 @@ impl Job {
             return Err(Trouble::Refused(fenced(&self.lease)));
         }
         self.lines.iter().try_for_each(|line| line.check(connection, self.thread))?;
+        let said = events::unsaved(connection, self)?;
         let thread = (self.thread, &self.lease.thread);
         let rows = self.lines.iter().map(|line| line.write(connection, thread)).collect::<Answer<_>>()?;
+        events::insert(connection, self.thread, said)?;
         let stands = self.status.or(status).unwrap_or_default();
         if status != Some(stands) {
             let run = taken.map(|(run, _)| run.bits().to_be_bytes());

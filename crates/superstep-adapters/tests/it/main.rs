@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+#[cfg(any(feature = "key-value", feature = "postgres", feature = "sealed", feature = "sqlite"))]
+mod events;
 #[cfg(feature = "firestore")]
 mod firestore;
 #[cfg(feature = "key-value")]

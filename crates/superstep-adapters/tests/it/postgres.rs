@@ -11,7 +11,7 @@ mod faults;
 mod leases;
 mod opening;
 mod pooler;
-mod proxy;
+pub(crate) mod proxy;
 mod store;
 #[cfg(feature = "postgres-tls")]
 mod tls;
@@ -20,13 +20,13 @@ mod walk;
 use cluster::Cluster;
 
 /// The name of a schema that no other test has.
-fn schema() -> String {
+pub(crate) fn schema() -> String {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     format!("test_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Options with a schema of their own.
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     Postgres::options().schema(schema())
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn database(file: &std::path::Path) -> String {
 }
 
 /// Tries again for a while.
-fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         match attempt() {

@@ -16,7 +16,7 @@ mod reshaped;
 mod workshop;
 
 use reshaped::check_reshaped;
-use workshop::{Job, order, told, workshop};
+use workshop::{Job, order, say, told, workshop};
 
 /// Every recorded version: its name and its folder.
 fn versions() -> Vec<(String, PathBuf)> {
@@ -62,6 +62,18 @@ async fn check_going_on(store: &SharedCheckpointer) {
         assert_eq!((kept, new), (&before[..], &["cut for again".to_owned()][..]), "{thread}");
         assert_eq!(log(&graph, thread).await, out.state.log, "{thread}");
         assert_eq!(out.state.chat.iter().next_back().unwrap().text(), report(&out.state));
+    }
+}
+
+/// Something can be said on every thread, after all that was said there.
+async fn check_saying(store: &SharedCheckpointer) {
+    for thread in ["finished", "forked", "pruned"] {
+        let before = told(store).await.unwrap()[thread]["events"].clone();
+        say(store, thread, &["again"]).await.unwrap();
+        let after = told(store).await.unwrap()[thread]["events"].clone();
+        let (before, after) =
+            (before["kept"].as_array().map_or(0, Vec::len), after["kept"].as_array().unwrap().clone());
+        assert_eq!((after.len(), &after[before]["body"]["said"]), (before + 1, &Value::from("again")), "{thread}");
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Checkpoint, FieldChange, Namespace, Pending};
 use crate::change::Change;
 use crate::fault::Fault;
 use crate::id::{CheckpointId, ThreadId};
-use crate::port::{Commit, Lease, ThreadStatus};
+use crate::port::{Commit, Lease, StoredEvent, ThreadStatus};
 
 /// Everything of one thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +24,8 @@ pub struct ThreadCopy {
     /// The checkpoints of all its graphs. Those of one graph are in the order they were saved, so that a parent comes
     /// before its children.
     pub checkpoints: Vec<CopiedCheckpoint>,
+    /// Events that were kept. A file has none of them.
+    pub events: Vec<StoredEvent>,
 }
 
 /// One checkpoint with what it changed and what is known of its tasks.
@@ -64,7 +66,7 @@ impl ThreadCopy {
             ..Commit::empty(lease.clone(), checkpoint.namespace)
         });
         let inside = inside.collect();
-        Commit { status: Some(status), inside, ..Commit::empty(lease.clone(), Namespace::root()) }
+        Commit { status: Some(status), events: self.events, inside, ..Commit::empty(lease.clone(), Namespace::root()) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A thread as one file of JSON Lines: what it is, its checkpoints with what each changed, and an end that says it is whole.
 //!
-//! Pure: takes and gives lines, opens nothing. A file that is damaged, cut off or of a newer version is refused with the
+//! Pure: takes and gives lines, opens nothing. Events that a store keeps are not in a file. A file that is damaged, cut off or of a newer version is refused with the
 //! number of the line. The checksum notices damage; it is no proof of who wrote the file.
 
 use serde::{Deserialize, Serialize};
@@ -188,7 +188,8 @@ impl ThreadReader {
             return Err(self.damaged(&format!("`{}` is not the id of a thread", first.thread)));
         }
         let rules = Rules::new(first.thread.clone());
-        let copy = ThreadCopy { thread: first.thread, status: first.status, checkpoints: Vec::new() };
+        let (checkpoints, events) = (Vec::new(), Vec::new());
+        let copy = ThreadCopy { thread: first.thread, status: first.status, checkpoints, events };
         self.began = Some((copy, rules));
         Ok(())
     }

@@ -80,6 +80,7 @@ impl Machine {
             state: Some(self.state()),
             pending: made.pending,
             status: made.status,
+            events: Vec::new(),
             inside: Vec::new(),
         });
     }

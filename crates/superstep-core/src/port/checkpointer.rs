@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use serde_json::Value;
 use smallvec::SmallVec;
 
-use super::{BoxFuture, Retention};
+use super::{BoxFuture, EventsQuery, Retention, StoredEvent};
 use crate::change::Change;
 use crate::checkpoint::{Checkpoint, FieldChange, Mark, Namespace, Origin, Pending, Source};
 use crate::datum::Datum;
@@ -120,6 +120,10 @@ pub struct Commit {
     pub pending: Vec<Pending>,
     /// How the thread stands after this.
     pub status: Option<ThreadStatus>,
+    /// What the run said that is kept. The numbers of a commit, those of its parts inside included, are above all that
+    /// the thread ever had. A commit that is sent again brings none twice; it is known by its checkpoint, and without one
+    /// by events that are kept as they are.
+    pub events: Vec<StoredEvent>,
     /// What graphs inside have done, in the order it is to be taken, before what stands above; one transaction with it.
     /// Each is of the same lease; one may build on another, and none has more inside it.
     pub inside: Vec<Commit>,
@@ -129,8 +133,8 @@ impl Commit {
     /// A transaction that does nothing yet.
     #[must_use]
     pub fn empty(lease: Lease, namespace: Namespace) -> Self {
-        let (changes, pending) = (SmallVec::new(), Vec::new());
-        Self { lease, namespace, checkpoint: None, changes, state: None, pending, status: None, inside: Vec::new() }
+        let (changes, pending, events, inside) = (SmallVec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { lease, namespace, checkpoint: None, changes, state: None, pending, status: None, events, inside }
     }
 }
 
@@ -277,6 +281,16 @@ pub trait Checkpointer: Send + Sync + 'static {
 
     /// What the store holds.
     fn stats(&self) -> impl Future<Output = Result<Stats>> + Send;
+
+    /// Events of a thread that were kept, in the order of their numbers.
+    fn events(&self, thread: &ThreadId, query: &EventsQuery) -> impl Future<Output = Result<Vec<StoredEvent>>> + Send;
+
+    /// The number of the last event that was ever kept on a thread, also when it is forgotten since; 0 when there was
+    /// none.
+    fn last_event(&self, thread: &ThreadId) -> impl Future<Output = Result<u64>> + Send;
+
+    /// Removes events up to and including a number. Nothing else does, short of deleting the thread.
+    fn forget_events(&self, thread: &ThreadId, up_to: u64) -> impl Future<Output = Result<()>> + Send;
 }
 
 /// A checkpointer behind one pointer: what the engine holds.
@@ -361,4 +375,10 @@ boxed! {
     fn prune(&self, thread: &'a ThreadId, retention: &'a Retention) -> PruneReport;
     /// See [`Checkpointer::stats`].
     fn stats(&self) -> Stats;
+    /// See [`Checkpointer::events`].
+    fn events(&self, thread: &'a ThreadId, query: &'a EventsQuery) -> Vec<StoredEvent>;
+    /// See [`Checkpointer::last_event`].
+    fn last_event(&self, thread: &'a ThreadId) -> u64;
+    /// See [`Checkpointer::forget_events`].
+    fn forget_events(&self, thread: &'a ThreadId, up_to: u64) -> ();
 }

@@ -29,6 +29,7 @@
 ///
 ///     forward_checkpointer!(this => this.store; acquire, release, load, history, threads, status, namespaces);
 ///     forward_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats);
+///     forward_checkpointer!(this => this.store; events, last_event, forget_events);
 /// }
 /// ```
 #[macro_export]
@@ -84,6 +85,16 @@ macro_rules! forward_checkpointer {
     };
     (@stats $($way:tt)+) => {
         $crate::forward_checkpointer!(@ask $($way)+; stats() -> $crate::port::Stats);
+    };
+    (@events $($way:tt)+) => {
+        $crate::forward_checkpointer!(@ask $($way)+; events(
+            thread: &$crate::id::ThreadId, query: &$crate::port::EventsQuery) -> Vec<$crate::port::StoredEvent>);
+    };
+    (@last_event $($way:tt)+) => {
+        $crate::forward_checkpointer!(@ask $($way)+; last_event(thread: &$crate::id::ThreadId) -> u64);
+    };
+    (@forget_events $($way:tt)+) => {
+        $crate::forward_checkpointer!(@ask $($way)+; forget_events(thread: &$crate::id::ThreadId, up_to: u64) -> ());
     };
     (@ask $this:ident $store:expr; $name:ident($($argument:ident: $kind:ty),*) -> $output:ty) => {
         async fn $name(&self $(, $argument: $kind)*) -> $crate::error::Result<$output> {

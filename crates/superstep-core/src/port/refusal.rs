@@ -33,6 +33,13 @@ pub fn busy(thread: &ThreadId, run: RunId) -> Error {
         .on_thread(Some(thread))
 }
 
+/// The refusal of what was read of a thread while a run moved it: it is not of one moment.
+#[must_use]
+pub fn moved(thread: &ThreadId) -> Error {
+    Error::new(Code::ThreadBusy, format!("thread `{thread}` was changed while it was read"))
+        .help("the thread is fine: read it again when no run moves it")
+}
+
 /// The refusal of a name that cannot be the id of a thread: see [`ThreadId::is_valid`].
 #[must_use]
 pub fn invalid(thread: &ThreadId) -> Error {
@@ -45,6 +52,12 @@ pub fn invalid(thread: &ThreadId) -> Error {
 pub fn missing(checkpoint: CheckpointId) -> Error {
     Error::new(Code::NotFound, format!("no checkpoint {checkpoint}"))
         .help("it may have been pruned, or belong to another thread or graph")
+}
+
+/// The refusal of events that do not come after the last one of their thread: whoever writes them numbers them wrongly.
+#[must_use]
+pub fn late_event(first: u64, last: u64) -> Error {
+    Error::internal(format!("event {first} is to be kept after event {last}: numbers rise within a thread"))
 }
 
 /// The refusal to copy a thread on which nothing was saved.

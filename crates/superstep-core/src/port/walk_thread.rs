@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::refusal::moved;
 use super::{At, Checkpointer, FieldLog, HistoryQuery, Loaded, SharedCheckpointer};
 use crate::change::Change;
 use crate::checkpoint::{Checkpoint, CopiedCheckpoint, FieldChange, Namespace};
@@ -61,6 +62,7 @@ struct Behind(SharedCheckpointer);
 impl Checkpointer for Behind {
     forward_checkpointer!(this => this.0; acquire, release, commit, load, history, threads, status, namespaces);
     forward_checkpointer!(this => this.0; delete_thread, copy_thread, prune, stats);
+    forward_checkpointer!(this => this.0; events, last_event, forget_events);
 }
 
 /// Ascending, so that equal threads give equal files.
@@ -89,11 +91,6 @@ async fn is_as_it_was(
         }
     }
     Ok(true)
-}
-
-fn moved(thread: &ThreadId) -> Error {
-    Error::new(Code::ThreadBusy, format!("thread `{thread}` was changed while it was read"))
-        .help("the thread is fine: read it again when no run moves it")
 }
 
 /// The checkpoints of one graph.

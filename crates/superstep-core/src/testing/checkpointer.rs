@@ -11,6 +11,8 @@ use crate::port::{BoxFuture, SharedCheckpointer};
 
 pub mod atomic;
 pub mod copies;
+pub mod events;
+pub mod forgetting;
 pub mod growth;
 pub mod history;
 pub mod leases;
@@ -52,6 +54,8 @@ macro_rules! checkpointer_conformance {
     ($open:expr, $drive:expr) => {
         $crate::checkpointer_atomic!($open, $drive);
         $crate::checkpointer_copies!($open, $drive);
+        $crate::checkpointer_events!($open, $drive);
+        $crate::checkpointer_forgetting!($open, $drive);
         $crate::checkpointer_growth!($open, $drive);
         $crate::checkpointer_history!($open, $drive);
         $crate::checkpointer_leases!($open, $drive);

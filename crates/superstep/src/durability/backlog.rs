@@ -157,6 +157,7 @@ impl Drop for Writer {
 impl Checkpointer for Backlog {
     forward_checkpointer!(this => this.0.store; acquire, release, delete_thread, stats);
     forward_checkpointer!(this => this.flushed().await?; load, history, threads, status, namespaces, copy_thread, prune);
+    forward_checkpointer!(this => this.flushed().await?; events, last_event, forget_events);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         self.hand_over(commit).await

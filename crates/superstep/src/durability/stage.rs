@@ -10,7 +10,9 @@ use superstep_core::checkpoint::{Checkpoint, FieldChange, Namespace, Pending, So
 use superstep_core::error::Result;
 use superstep_core::forward_checkpointer;
 use superstep_core::id::{CheckpointId, ThreadId};
-use superstep_core::port::{At, Checkpointer, Commit, FieldLog, HistoryQuery, Loaded, SharedCheckpointer};
+use superstep_core::port::{
+    At, Checkpointer, Commit, EventsQuery, FieldLog, HistoryQuery, Loaded, SharedCheckpointer, StoredEvent,
+};
 
 use super::without_state;
 use crate::context::lock;
@@ -69,6 +71,13 @@ impl Stage {
         }
     }
 
+    /// The events that wait, in the order of their numbers; all that are stored come before them.
+    fn unsaved_events(&self) -> Vec<StoredEvent> {
+        let mut events: Vec<_> = lock(&self.waiting).iter().flat_map(|commit| commit.events.clone()).collect();
+        events.sort_by_key(|event| event.number);
+        events
+    }
+
     /// The checkpoints that wait, newest first.
     fn ids(&self, namespace: &Namespace) -> Vec<CheckpointId> {
         let waiting = lock(&self.waiting);
@@ -92,7 +101,7 @@ fn add_change(fields: &mut Vec<(Arc<str>, FieldLog)>, change: FieldChange) {
 
 impl Checkpointer for Stage {
     forward_checkpointer!(this => this.store; acquire, release, threads, status);
-    forward_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats);
+    forward_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats, forget_events);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         if !commit.namespace.is_root() {
@@ -168,5 +177,54 @@ impl Checkpointer for Stage {
         namespaces.sort();
         namespaces.dedup();
         Ok(namespaces)
+    }
+
+    async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
+        let mut events = self.store.events(thread, query).await?;
+        events.extend(self.unsaved_events().into_iter().filter(|event| query.matches(event.number, event.run)));
+        events.truncate(query.limit.unwrap_or(usize::MAX));
+        Ok(events)
+    }
+
+    async fn last_event(&self, thread: &ThreadId) -> Result<u64> {
+        let waiting = self.unsaved_events().last().map(|event| event.number);
+        Ok(self.store.last_event(thread).await?.max(waiting.unwrap_or(0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use superstep_core::datum::Datum;
+    use superstep_core::id::RunId;
+    use superstep_core::testing::block_on;
+
+    use super::*;
+    use crate::Memory;
+
+    /// R-FWK-33: events that wait are heard behind those that are stored, and are stored with the outermost graph.
+    #[test]
+    fn events_that_wait_are_heard_and_then_stored() {
+        let (memory, run) = (Memory::new(), RunId::from_bits(1));
+        let stage = Stage::new(memory.clone().into());
+        let lease = block_on(stage.acquire(&"t".into(), run)).unwrap();
+        let commit = |path: &str, numbers: &[u64]| {
+            let event = |number: &u64| StoredEvent { number: *number, run, body: Datum::json(json!(number)) };
+            let events = numbers.iter().map(event).collect();
+            Commit { events, ..Commit::empty(lease.clone(), path.into()) }
+        };
+        block_on(stage.commit(&commit("", &[1]))).unwrap();
+        block_on(stage.commit(&commit("inner", &[3]))).unwrap();
+        let heard = |store: &SharedCheckpointer, query: &EventsQuery| -> Vec<u64> {
+            block_on(store.events(&"t".into(), query)).unwrap().iter().map(|event| event.number).collect()
+        };
+        let (all, first) = (EventsQuery::default(), EventsQuery { limit: Some(1), ..EventsQuery::default() });
+        let (above, below) = (stage.clone().into(), memory.into());
+        assert_eq!((heard(&above, &all), heard(&above, &first), heard(&below, &all)), (vec![1, 3], vec![1], vec![1]));
+        assert_eq!(heard(&above, &EventsQuery { after: Some(1), ..all.clone() }), [3]);
+        assert_eq!(block_on(above.last_event(&"t".into())).unwrap(), 3);
+        // What the outermost graph said before is saved with it.
+        block_on(stage.commit(&commit("", &[2, 4]))).unwrap();
+        assert_eq!((heard(&above, &all), heard(&below, &all)), (vec![1, 2, 3, 4], vec![1, 2, 3, 4]));
     }
 }

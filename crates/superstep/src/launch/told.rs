@@ -26,10 +26,7 @@ pub(super) async fn sink(call: &mut Call, thread: Option<&ThreadId>) -> Result<O
         return Err(Error::new(Code::NoCheckpointer, "keeping events needs a store, and there is none")
             .help("give one: `graph.checkpointer(..)` or `run.checkpointer(..)`"));
     };
-    let last = {
-        let _ = (saver, thread);
-        0
-    };
+    let last = saver.last_event(thread).await?;
     Ok(Some(Sink::keeping(sink, Arc::new(Keeper::new(last)))))
 }
 

@@ -67,6 +67,10 @@ impl Line {
         self.saved.is_empty()
     }
 
+    pub(super) fn has(&self, id: CheckpointId) -> bool {
+        self.place(id).is_some()
+    }
+
     /// Saves a checkpoint and what is known of tasks. False when all of it was saved before.
     pub(super) fn commit(&mut self, commit: &Commit) -> Result<bool> {
         let ready = match &commit.checkpoint {

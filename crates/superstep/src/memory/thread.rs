@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Error, Result};
 use superstep_core::id::{RunId, ThreadId};
-use superstep_core::port::{Commit, Lease, PruneReport, Retention, Stats, ThreadStatus, refusal};
+use superstep_core::port::{
+    Commit, Lease, PruneReport, Retention, Stats, StoredEvent, ThreadStatus, events_in_order, refusal,
+};
 
+use super::events::Events;
 use super::line::Line;
 
 /// A thread. It counts as one that exists once something was saved.
@@ -18,6 +21,7 @@ pub(super) struct Thread {
     status: Option<ThreadStatus>,
     /// Boxed: a map has room for several, and a thread has mostly one.
     lines: BTreeMap<Namespace, Box<Line>>,
+    pub(super) events: Events,
 }
 
 impl Thread {
@@ -65,11 +69,27 @@ impl Thread {
             return Err(refusal::fenced(&commit.lease));
         }
         let thread = &commit.lease.thread;
+        let has_events = !commit.events.is_empty() || commit.inside.iter().any(|inside| !inside.events.is_empty());
+        let events = if has_events { self.unsaved_events(commit) } else { Ok(Vec::new()) };
+        let events = events.map_err(|error| error.on_thread(Some(thread)))?;
         let saved = if commit.inside.is_empty() { self.save(commit) } else { self.save_all(commit) };
         if saved.map_err(|error| error.on_thread(Some(thread)))? {
             self.status = commit.status.or(self.status).or(Some(ThreadStatus::Idle));
         }
+        if has_events {
+            self.events.add(events);
+        }
         Ok(())
+    }
+
+    /// The events of a transaction that are not kept yet. What is sent again is known by its checkpoint.
+    fn unsaved_events(&self, commit: &Commit) -> Result<Vec<StoredEvent>> {
+        let is_known = |part: &&Commit| {
+            let line = self.lines.get(&part.namespace);
+            part.checkpoint.as_ref().is_some_and(|checkpoint| line.is_some_and(|line| line.has(checkpoint.id)))
+        };
+        let (known, fresh): (Vec<_>, Vec<_>) = commit.inside.iter().chain([commit]).partition(is_known);
+        self.events.unsaved(events_in_order(fresh)?, !known.is_empty())
     }
 
     /// As `save`, with what graphs inside have done.
@@ -108,7 +128,7 @@ impl Thread {
         };
         let lines =
             self.lines.iter().map(|(namespace, line)| (namespace.clone(), Box::new(line.copy_for(thread)))).collect();
-        Some(Self { fence: 0, holder: None, status: Some(status), lines })
+        Some(Self { fence: 0, holder: None, status: Some(status), lines, events: self.events.clone() })
     }
 
     pub(super) fn prune(&mut self, retention: &Retention) -> PruneReport {
@@ -121,6 +141,7 @@ impl Thread {
 
     pub(super) fn count(&self, stats: &mut Stats) {
         stats.threads += u64::from(self.status.is_some());
+        stats.bytes += self.events.bytes();
         for line in self.lines.values() {
             stats.checkpoints += line.len() as u64;
             stats.bytes += line.bytes();

@@ -80,9 +80,14 @@ impl Version {
 
     /// How long the part is as JSON.
     pub(super) fn bytes(&self) -> u64 {
-        let mut length = Length(0);
-        self.part.write_json(&mut length).map_or(0, |()| length.0)
+        length(&self.part)
     }
+}
+
+/// How long a value is as JSON.
+pub(super) fn length(value: &Datum) -> u64 {
+    let mut length = Length(0);
+    value.write_json(&mut length).map_or(0, |()| length.0)
 }
 
 /// A chain may be as long as a list: dropping it link by link must not use up the stack.

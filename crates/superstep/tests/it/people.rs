@@ -360,6 +360,7 @@ struct Listed(Memory, Arc<AtomicUsize>);
 impl Checkpointer for Listed {
     forward_checkpointer!(this => this.0; acquire, release, commit, load, threads, status, namespaces);
     forward_checkpointer!(this => this.0; delete_thread, copy_thread, prune, stats);
+    forward_checkpointer!(this => this.0; events, last_event, forget_events);
 
     async fn history(
         &self,

@@ -90,6 +90,7 @@ async fn what_cannot_be_removed_is_a_warning() {
     impl superstep::core::port::Checkpointer for NoPruning {
         superstep::core::forward_checkpointer!(this => this.0; acquire, release, commit, load, history, threads, status);
         superstep::core::forward_checkpointer!(this => this.0; namespaces, delete_thread, copy_thread, stats);
+        superstep::core::forward_checkpointer!(this => this.0; events, last_event, forget_events);
         async fn prune(
             &self,
             _: &superstep::core::id::ThreadId,

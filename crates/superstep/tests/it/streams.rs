@@ -6,6 +6,7 @@ use superstep::prelude::*;
 use superstep::{EventForm, EventKind, GraphEnd, Result, Run, StreamMode};
 
 mod events;
+mod kept;
 mod modes;
 mod react;
 mod readers;

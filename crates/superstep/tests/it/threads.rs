@@ -277,6 +277,7 @@ struct Read(Memory, std::sync::Arc<std::sync::atomic::AtomicUsize>);
 impl Checkpointer for Read {
     forward_checkpointer!(this => this.0; acquire, release, commit, history, threads, status, namespaces);
     forward_checkpointer!(this => this.0; delete_thread, copy_thread, prune, stats);
+    forward_checkpointer!(this => this.0; events, last_event, forget_events);
 
     async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> superstep::Result<Option<Loaded>> {
         let loaded = self.0.load(thread, namespace, at).await?;

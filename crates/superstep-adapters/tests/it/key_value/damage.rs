@@ -245,6 +245,7 @@ fn what_is_before_the_damage_stays_readable() {
             harm(&files(&place, "t", "log")[record]);
             let store = store_in(Files::open(&place).unwrap());
             let left = record.saturating_sub(1);
+            assert_eq!(ids.len(), 6);
             check_damaged(&store, &ids, left);
             check_damaged(&store, &ids, left);
             check_deleted(&store, &ids);
@@ -363,6 +364,7 @@ fn a_damaged_row_of_a_table_leaves_the_records_before_it() {
     let bytes = block_on(values.get(key)).unwrap().unwrap();
     block_on(values.put(key, &bytes[..bytes.len() - 1], Put::default())).unwrap();
     let store = store_in(values);
+    assert!(block_on(store.load(&"t".into(), &Namespace::root(), At::Id(ids[0]))).unwrap().is_some());
     check_damaged(&store, &ids, 3);
     check_deleted(&store, &ids);
 }

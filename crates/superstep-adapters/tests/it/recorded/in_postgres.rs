@@ -6,7 +6,7 @@ use superstep::core::port::{SharedCheckpointer, ThreadStatus};
 use superstep_adapters::postgres::Postgres;
 use superstep_cluster::run;
 
-use super::{check_going_on, check_held, check_reshaped, versions};
+use super::{check_going_on, check_held, check_reshaped, check_saying, versions};
 use crate::postgres::cluster::{Cluster, client};
 
 /// A recorded database, in a database of its own.
@@ -26,6 +26,7 @@ async fn tables_of_every_version_open_and_go_on() {
         let store = put_back("held", &version, &recorded).await;
         check_held(&version, &recorded, &store).await;
         check_going_on(&store).await;
+        check_saying(&store).await;
         let status = store.status(&"interrupted".into()).await.unwrap();
         assert_eq!(status, Some(ThreadStatus::Idle), "{version}");
     }

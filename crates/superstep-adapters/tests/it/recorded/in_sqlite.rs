@@ -4,7 +4,7 @@ use std::path::Path;
 
 use superstep_adapters::sqlite::Sqlite;
 
-use super::{check_going_on, check_held, check_reshaped, versions};
+use super::{check_going_on, check_held, check_reshaped, check_saying, versions};
 use crate::sqlite::folder;
 
 fn integrity(path: &Path) -> String {
@@ -21,6 +21,7 @@ async fn files_of_every_version_open_and_go_on() {
         let store = Sqlite::open(&path).unwrap().into();
         check_held(&version, &recorded, &store).await;
         check_going_on(&store).await;
+        check_saying(&store).await;
         drop(store);
         let again = Sqlite::open(&path).unwrap().into();
         let told = super::told(&again).await.unwrap();

@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 use superstep::core::checkpoint::Namespace;
+use superstep::core::datum::Datum;
+use superstep::core::id::RunId;
 use superstep::core::machine::{World, read_state};
-use superstep::core::port::{HistoryQuery, Loaded, SharedCheckpointer, ThreadsQuery};
+use superstep::core::port::{Commit, EventsQuery, HistoryQuery, Loaded, SharedCheckpointer, StoredEvent, ThreadsQuery};
 use superstep::prelude::*;
 use superstep::{Compiled, Result, Retention};
 
@@ -134,6 +136,22 @@ pub(crate) async fn record(store: &SharedCheckpointer) -> Result<()> {
     graph.go_on("forked").world(world.clone()).await?;
     let retention = Retention::last(3);
     threads.prune("pruned", &retention).await?;
+    say(store, "finished", &["begun", "für Ann", &"it is said again and again ".repeat(100)]).await?;
+    store.forget_events(&"finished".into(), 1).await
+}
+
+/// Says something on a thread, after all that was said there before.
+///
+/// # Errors
+/// When the store fails.
+pub(crate) async fn say(store: &SharedCheckpointer, thread: &str, words: &[&str]) -> Result<()> {
+    let (thread, run) = (thread.into(), RunId::from_bits(77));
+    let lease = store.acquire(&thread, run).await?;
+    let last = store.last_event(&thread).await?;
+    let event = |(word, number)| StoredEvent { number, run, body: Datum::json(json!({ "said": word })) };
+    let events = words.iter().zip(last + 1..).map(event).collect();
+    store.commit(&Commit { events, ..Commit::empty(lease.clone(), Namespace::root()) }).await?;
+    store.release(&lease);
     Ok(())
 }
 
@@ -151,9 +169,21 @@ pub(crate) async fn told(store: &SharedCheckpointer) -> Result<Value> {
             graphs.insert(namespace.as_str().to_owned(), told.into());
         }
         let status = store.status(&thread).await?;
-        all.insert(thread.to_string(), json!({ "status": status, "graphs": graphs }));
+        let mut whole = json!({ "status": status, "graphs": graphs });
+        let last = store.last_event(&thread).await?;
+        if last > 0 {
+            let events = store.events(&thread, &EventsQuery::default()).await?;
+            let events = events.iter().map(told_event).collect::<Result<Vec<Value>>>()?;
+            whole["events"] = json!({ "last": last, "kept": events });
+        }
+        all.insert(thread.to_string(), whole);
     }
     Ok(all.into())
+}
+
+fn told_event(event: &StoredEvent) -> Result<Value> {
+    let body = event.body.to_json().map_err(|fault| superstep::Error::internal(fault.message))?;
+    Ok(json!({ "number": event.number, "run": event.run, "body": body }))
 }
 
 fn told_of(namespace: &Namespace, loaded: &Loaded) -> Result<Value> {

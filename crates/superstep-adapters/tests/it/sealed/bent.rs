@@ -101,6 +101,7 @@ impl<F: Fn(&mut Loaded) + Send + Sync + 'static> Bent<F> {
 impl<F: Fn(&mut Loaded) + Send + Sync + 'static> Checkpointer for Bent<F> {
     forward_checkpointer!(this => this.store; acquire, release, commit, threads, status, namespaces);
     forward_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats);
+    forward_checkpointer!(this => this.store; events, last_event, forget_events);
 
     async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
         Ok(self.store.load(thread, namespace, at).await?.map(|loaded| self.bent(loaded)))

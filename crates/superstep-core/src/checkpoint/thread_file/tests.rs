@@ -51,7 +51,7 @@ fn thread() -> ThreadCopy {
         copied(2, Some(1), &[("log", Change::Appended { from: 1 }, json!(["b\n\"é"]))]),
         copied(3, Some(1), &[("title", Change::Set, json!("fork"))]),
     ];
-    ThreadCopy { thread: "t".into(), status: ThreadStatus::Interrupted, checkpoints }
+    ThreadCopy { thread: "t".into(), status: ThreadStatus::Interrupted, checkpoints, events: Vec::new() }
 }
 
 fn write(copy: &ThreadCopy) -> Vec<u8> {

@@ -186,6 +186,7 @@ impl Writer {
             state: Some(StateRef { schema: self.schema.clone(), state: self.state.clone() }),
             pending: Vec::new(),
             status: None,
+            events: Vec::new(),
             inside: Vec::new(),
         }
     }

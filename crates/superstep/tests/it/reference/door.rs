@@ -65,6 +65,7 @@ impl Door {
 impl Checkpointer for Door {
     forward_checkpointer!(this => this.0.disk; acquire, load, history, threads, status, namespaces);
     forward_checkpointer!(this => this.0.disk; delete_thread, copy_thread, prune, stats);
+    forward_checkpointer!(this => this.0.disk; events, last_event, forget_events);
 
     fn release(&self, lease: &Lease) {
         self.0.released.fetch_add(1, Ordering::SeqCst);

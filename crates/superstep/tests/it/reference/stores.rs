@@ -61,6 +61,7 @@ fn on_paper(loaded: &Loaded) -> Loaded {
 impl Checkpointer for Paper {
     forward_checkpointer!(this => this.disk; acquire, release, threads, status, namespaces);
     forward_checkpointer!(this => this.disk; delete_thread, copy_thread, prune, stats);
+    forward_checkpointer!(this => this.disk; events, last_event, forget_events);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         if commit.checkpoint.is_some() {

@@ -21,6 +21,7 @@ pub(super) enum Ask {
     Copy,
     Prune,
     Stats,
+    Events,
 }
 
 /// A store over one in memory. Commits take their time, so that whoever does not wait for them shows.
@@ -87,6 +88,7 @@ impl Checkpointer for Watched {
     forward_checkpointer!(this => this.asked(Ask::Copy)?; copy_thread);
     forward_checkpointer!(this => this.asked(Ask::Prune)?; prune);
     forward_checkpointer!(this => this.asked(Ask::Stats)?; stats);
+    forward_checkpointer!(this => this.asked(Ask::Events)?; events, last_event, forget_events);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         let disk = self.asked(Ask::Commit)?;

@@ -112,7 +112,7 @@ struct Watch(CrashAt, Arc<AtomicBool>);
 
 impl superstep::core::port::Checkpointer for Watch {
     superstep::core::forward_checkpointer!(this => this.0; acquire, release, load, history, threads, status, namespaces);
-    superstep::core::forward_checkpointer!(this => this.0; delete_thread, copy_thread, prune, stats);
+    superstep::core::forward_checkpointer!(this => this.0; delete_thread, copy_thread, prune, stats, events, last_event, forget_events);
 
     async fn commit(&self, commit: &superstep::core::port::Commit) -> superstep::Result<()> {
         let result = self.0.commit(commit).await;

@@ -1,0 +1,241 @@
+//! Looks through the head of a GGUF file before anything believes it.
+//!
+//! A file may come from anywhere, so every count, length and place in it is checked against the size of the file, with
+//! arithmetic that cannot overflow, and against limits. What passes costs memory in proportion to the file and no more. Keeps
+//! nothing of what it reads: `candle` reads the file again, knowing that it may.
+
+use std::collections::BTreeSet;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+
+/// The most keys of metadata, and the most tensors.
+const MOST_ENTRIES: u64 = 100_000;
+/// The longest text, in bytes.
+const LONGEST_TEXT: u64 = 64 * 1024;
+/// The most elements of all arrays together: a list of tokens has some hundred thousand.
+const MOST_ELEMENTS: u64 = 1 << 23;
+/// The most dimensions of a tensor.
+const MOST_DIMENSIONS: u32 = 4;
+/// Where tensors begin unless the file says otherwise: at multiples of this.
+const ALIGNMENT: u64 = 32;
+
+const TEXT: u32 = 8;
+const ARRAY: u32 = 9;
+
+/// Checks the head of the file: what is wrong with it, or nothing.
+pub(crate) fn check<R: Read + Seek>(file: &mut R) -> Result<(), String> {
+    let size = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
+    file.seek(SeekFrom::Start(0)).map_err(|error| error.to_string())?;
+    let mut walk = Walk { reader: BufReader::new(file), at: 0, size, elements: 0 };
+    if walk.take::<4>()? != *b"GGUF" {
+        return Err("it is not a GGUF file".to_owned());
+    }
+    match walk.number()? {
+        2 | 3 => {}
+        version => return Err(format!("it is GGUF of version {version}; 2 and 3 are known")),
+    }
+    let (tensors, keys) = (walk.count("tensors")?, walk.count("keys")?);
+    let alignment = walk.metadata(keys)?;
+    walk.tensors(tensors, alignment)
+}
+
+/// Where we are in the file.
+struct Walk<R> {
+    reader: R,
+    at: u64,
+    size: u64,
+    elements: u64,
+}
+
+impl<R: Read + Seek> Walk<BufReader<R>> {
+    /// Reads the metadata; gives the alignment of the tensors.
+    fn metadata(&mut self, keys: u64) -> Result<u64, String> {
+        let (mut alignment, mut seen) = (ALIGNMENT, BTreeSet::new());
+        for _ in 0..keys {
+            let key = self.text()?;
+            let kind = self.number()?;
+            if key == "general.alignment" {
+                alignment = self.alignment(kind)?;
+            } else {
+                self.skip_value(kind).map_err(|problem| format!("key `{key}`: {problem}"))?;
+            }
+            if let Some(key) = seen.replace(key) {
+                return Err(format!("the key `{key}` is there twice"));
+            }
+        }
+        Ok(alignment)
+    }
+
+    fn alignment(&mut self, kind: u32) -> Result<u64, String> {
+        let value = if kind == 4 { u64::from(self.number()?) } else { 0 };
+        let fits = value.is_power_of_two() && (8..=LONGEST_TEXT).contains(&value);
+        if fits { Ok(value) } else { Err("`general.alignment` is not a usable number".to_owned()) }
+    }
+
+    /// Reads the list of tensors, and looks whether all of them are in the file.
+    fn tensors(&mut self, count: u64, alignment: u64) -> Result<(), String> {
+        let (mut seen, mut ends, mut total) = (BTreeSet::new(), Vec::new(), 0_u64);
+        for _ in 0..count {
+            let name = self.text()?;
+            let (offset, bytes) = self.tensor().map_err(|problem| format!("tensor `{name}`: {problem}"))?;
+            if offset % alignment != 0 {
+                return Err(format!("tensor `{name}` begins at {offset}, not at a multiple of {alignment}"));
+            }
+            // Tensors that share their bytes would make more memory of a file than it has.
+            total = total.checked_add(bytes).ok_or("the tensors are larger than any file")?;
+            ends.push((name.clone(), offset.checked_add(bytes)));
+            if !seen.insert(name.clone()) {
+                return Err(format!("the tensor `{name}` is there twice"));
+            }
+        }
+        let begin = self.at.checked_next_multiple_of(alignment).ok_or("the head is larger than any file")?;
+        let room = self.size.saturating_sub(begin);
+        if let Some((name, _)) = ends.iter().find(|(_, end)| end.is_none_or(|end| end > room)) {
+            return Err(format!("the tensor `{name}` ends outside of the file: is the file whole?"));
+        }
+        if total > room { Err("its tensors share bytes".to_owned()) } else { Ok(()) }
+    }
+
+    /// Where a tensor is and how many bytes it has.
+    fn tensor(&mut self) -> Result<(u64, u64), String> {
+        let dimensions = self.number()?;
+        if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
+            return Err(format!("it has {dimensions} dimensions; 1 to {MOST_DIMENSIONS} are known"));
+        }
+        let (mut elements, mut row) = (1_u64, None);
+        for _ in 0..dimensions {
+            let length = self.long()?;
+            row.get_or_insert(length);
+            elements = elements.checked_mul(length).filter(|elements| *elements > 0).ok_or("its size is none")?;
+        }
+        let kind = self.number()?;
+        let (block, bytes) = block(kind).ok_or_else(|| format!("its numbers are of the unknown kind {kind}"))?;
+        if row.unwrap_or_default() % block != 0 {
+            return Err(format!("its rows are not made of blocks of {block}"));
+        }
+        let bytes = (elements / block).checked_mul(bytes).ok_or("its size is none")?;
+        Ok((self.long()?, bytes))
+    }
+
+    fn skip_value(&mut self, kind: u32) -> Result<(), String> {
+        match kind {
+            TEXT => self.text().map(drop),
+            ARRAY => {
+                let (kind, count) = (self.number()?, self.long()?);
+                self.elements = self.elements.saturating_add(count);
+                if self.elements > MOST_ELEMENTS {
+                    return Err(format!("its arrays have more than {MOST_ELEMENTS} elements"));
+                }
+                match kind {
+                    TEXT => (0..count).try_for_each(|_| self.text().map(drop)),
+                    _ => self.skip(count.checked_mul(width(kind)?).ok_or("it is larger than any file")?),
+                }
+            }
+            _ => self.skip(width(kind)?),
+        }
+    }
+
+    fn text(&mut self) -> Result<String, String> {
+        let length = self.long()?;
+        if length > LONGEST_TEXT {
+            return Err(format!("a text of {length} bytes; {LONGEST_TEXT} is the limit"));
+        }
+        self.step(length)?;
+        let mut bytes = vec![0; usize::try_from(length).map_err(|error| error.to_string())?];
+        self.reader.read_exact(&mut bytes).map_err(|error| error.to_string())?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn count(&mut self, what: &str) -> Result<u64, String> {
+        let count = self.long()?;
+        if count > MOST_ENTRIES { Err(format!("{count} {what}; {MOST_ENTRIES} is the limit")) } else { Ok(count) }
+    }
+
+    fn number(&mut self) -> Result<u32, String> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn long(&mut self) -> Result<u64, String> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], String> {
+        self.step(N as u64)?;
+        let mut bytes = [0; N];
+        self.reader.read_exact(&mut bytes).map_err(|error| error.to_string())?;
+        Ok(bytes)
+    }
+
+    fn skip(&mut self, length: u64) -> Result<(), String> {
+        self.step(length)?;
+        let length = i64::try_from(length).map_err(|error| error.to_string())?;
+        self.reader.seek_relative(length).map_err(|error| error.to_string())
+    }
+
+    /// Goes on, as far as there is a file.
+    fn step(&mut self, length: u64) -> Result<(), String> {
+        let at = self.at.checked_add(length).filter(|at| *at <= self.size);
+        self.at = at.ok_or_else(|| format!("it ends at byte {}, in the middle of its head", self.size))?;
+        Ok(())
+    }
+}
+
+/// The bytes of a value of that kind. An array has none of its own: arrays in arrays are refused.
+fn width(kind: u32) -> Result<u64, String> {
+    match kind {
+        0 | 1 | 7 => Ok(1),
+        2 | 3 => Ok(2),
+        4..=6 => Ok(4),
+        10..=12 => Ok(8),
+        ARRAY => Err("an array in an array".to_owned()),
+        _ => Err(format!("a value of the unknown kind {kind}")),
+    }
+}
+
+/// How many numbers of that kind stand in a block, and how many bytes it has.
+fn block(kind: u32) -> Option<(u64, u64)> {
+    Some(match kind {
+        0 => (1, 4),
+        1 | 30 => (1, 2),
+        2 => (32, 18),
+        3 => (32, 20),
+        6 => (32, 22),
+        7 => (32, 24),
+        8 => (32, 34),
+        10 => (256, 84),
+        11 => (256, 110),
+        12 => (256, 144),
+        13 => (256, 176),
+        14 => (256, 210),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::quantized::GgmlDType;
+
+    use super::*;
+
+    /// A block that is counted too small would let candle read past the file.
+    #[test]
+    fn blocks_are_as_large_as_candle_reads_them() {
+        let kinds = [
+            (0, GgmlDType::F32),
+            (1, GgmlDType::F16),
+            (2, GgmlDType::Q4_0),
+            (3, GgmlDType::Q4_1),
+            (6, GgmlDType::Q5_0),
+            (7, GgmlDType::Q5_1),
+            (8, GgmlDType::Q8_0),
+            (10, GgmlDType::Q2K),
+            (11, GgmlDType::Q3K),
+            (12, GgmlDType::Q4K),
+            (13, GgmlDType::Q5K),
+            (14, GgmlDType::Q6K),
+            (30, GgmlDType::BF16),
+        ];
+        for (kind, theirs) in kinds {
+            assert_eq!(block(kind), Some((theirs.block_size() as u64, theirs.type_size() as u64)), "{theirs:?}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Makes text of the bytes of tokens: whole letters only, and nothing that may yet turn out to be a text to stop at.
+
+/// Text on its way out.
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    bytes: Vec<u8>,
+    held: String,
+    stops: Vec<String>,
+    has_stopped: bool,
+}
+
+impl Outgoing {
+    /// Stops at these texts.
+    pub(crate) fn new(stops: &[String]) -> Self {
+        Self { stops: stops.iter().filter(|stop| !stop.is_empty()).cloned().collect(), ..Self::default() }
+    }
+
+    /// Whether a text to stop at came; nothing after it goes out.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.has_stopped
+    }
+
+    /// Takes the bytes of a token; gives the text that may go out.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> String {
+        self.bytes.extend_from_slice(bytes);
+        let whole = whole_letters(&self.bytes);
+        let letters: Vec<u8> = self.bytes.drain(..whole).collect();
+        self.held.push_str(&String::from_utf8_lossy(&letters));
+        self.release(false)
+    }
+
+    /// What was held back when nothing follows any more.
+    pub(crate) fn finish(&mut self) -> String {
+        let rest = std::mem::take(&mut self.bytes);
+        self.held.push_str(&String::from_utf8_lossy(&rest));
+        self.release(true)
+    }
+
+    fn release(&mut self, is_last: bool) -> String {
+        if self.has_stopped {
+            return String::new();
+        }
+        if let Some(at) = self.stops.iter().filter_map(|stop| self.held.find(stop.as_str())).min() {
+            self.has_stopped = true;
+            self.held.truncate(at);
+            return std::mem::take(&mut self.held);
+        }
+        let back = if is_last { 0 } else { self.held_back() };
+        let rest = self.held.split_off(self.held.len() - back);
+        std::mem::replace(&mut self.held, rest)
+    }
+
+    /// How many bytes at the end may be the beginning of a text to stop at.
+    fn held_back(&self) -> usize {
+        let begins = |stop: &String| {
+            let lengths = stop.char_indices().map(|(at, _)| at).skip(1);
+            lengths.filter(|length| self.held.ends_with(&stop[..*length])).last().unwrap_or(0)
+        };
+        self.stops.iter().map(begins).max().unwrap_or(0)
+    }
+}
+
+/// How many bytes from the start are no letter that is only begun. Bytes that never become a letter count as whole.
+fn whole_letters(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        match std::str::from_utf8(&bytes[at..]) {
+            Ok(_) => return bytes.len(),
+            Err(error) => match error.error_len() {
+                Some(wrong) => at += error.valid_up_to() + wrong,
+                None => return at + error.valid_up_to(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn out(stops: &[&str], tokens: &[&[u8]]) -> (Vec<String>, bool) {
+        let mut outgoing = Outgoing::new(&stops.iter().map(|&stop| stop.to_owned()).collect::<Vec<_>>());
+        let mut pieces: Vec<String> = tokens.iter().map(|token| outgoing.take(token)).collect();
+        pieces.push(outgoing.finish());
+        (pieces, outgoing.has_stopped())
+    }
+
+    fn check(stops: &[&str], tokens: &[&[u8]], pieces: &[&str], has_stopped: bool) {
+        assert_eq!(out(stops, tokens), (pieces.iter().map(|&piece| piece.to_owned()).collect(), has_stopped));
+    }
+
+    #[test]
+    fn a_letter_goes_out_when_it_is_whole() {
+        check(&[], &[b"a\xf0\x9f", b"\x98", b"\x80b"], &["a", "", "😀b", ""], false);
+        check(&[], &[b"a\xff", b"b\xe2\x82"], &["a\u{fffd}", "b", "\u{fffd}"], false);
+    }
+
+    #[test]
+    fn a_text_to_stop_at_never_goes_out() {
+        check(&["END"], &[b"one EN", b"D two", b"x"], &["one ", "", "", ""], true);
+        check(&["END"], &[b"one EN", b"Dless"], &["one ", "", ""], true);
+        check(&["END"], &[b"one E", b"N", b"O"], &["one ", "", "ENO", ""], false);
+        check(&["END"], &[b"one EN"], &["one ", "EN"], false);
+        check(&["b", "ab"], &[b"xa", b"b"], &["x", "", ""], true);
+        check(&["éé"], &["aé".as_bytes(), "b".as_bytes()], &["a", "éb", ""], false);
+        check(&[""], &[b"a"], &["a", ""], false);
+    }
+}

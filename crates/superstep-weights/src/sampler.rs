@@ -1,0 +1,118 @@
+//! Chooses the next token: the best one, or one by chance that a seed decides.
+
+use superstep_core::error::{Code, Error, Result};
+use superstep_core::model::Request;
+
+/// How tokens are chosen.
+#[derive(Debug, Clone)]
+pub(crate) struct Sampler {
+    /// 0 is no chance at all.
+    temperature: f64,
+    /// The share of the likeliest tokens that are chosen from.
+    share: f64,
+    state: u64,
+}
+
+impl Sampler {
+    /// Chooses as the request wants it; without a seed of its own, chance begins at `seed`.
+    pub(crate) fn new(request: &Request, seed: u64) -> Result<Self> {
+        let (temperature, share) = (request.temperature.unwrap_or(0.0), request.top_p.unwrap_or(1.0));
+        if !(temperature.is_finite() && temperature >= 0.0) {
+            return Err(Error::new(Code::ConfigInvalid, format!("the temperature {temperature} is not 0 or above")));
+        }
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(Error::new(Code::ConfigInvalid, format!("`top_p` is {share}, not above 0 and at most 1")));
+        }
+        Ok(Self { temperature, share, state: request.seed.unwrap_or(seed) })
+    }
+
+    /// Chooses a token by how much speaks for each; none when the numbers are not numbers.
+    pub(crate) fn choose(&mut self, weights: &[f32]) -> Option<u32> {
+        // Of equal ones the first, so that the choice never depends on how they are looked through.
+        let better = |best: usize, next: usize| if weights[next] > weights[best] { next } else { best };
+        let best = (0..weights.len()).filter(|token| weights[*token].is_finite()).reduce(better)?;
+        let token = if self.temperature == 0.0 { best } else { self.draw(weights, weights[best]) };
+        u32::try_from(token).ok()
+    }
+
+    fn draw(&mut self, weights: &[f32], most: f32) -> usize {
+        let chance = |weight: f32| (f64::from(weight - most) / self.temperature).exp();
+        let finite = weights.iter().enumerate().filter(|(_, weight)| weight.is_finite());
+        let mut chances: Vec<(usize, f64)> = finite.map(|(token, weight)| (token, chance(*weight))).collect();
+        let mut sum: f64 = chances.iter().map(|(_, chance)| chance).sum();
+        if self.share < 1.0 {
+            chances.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
+            let (mut kept, enough) = (0.0, sum * self.share);
+            let count = chances.iter().take_while(|(_, chance)| {
+                let wanted = kept < enough;
+                kept += if wanted { *chance } else { 0.0 };
+                wanted
+            });
+            let count = count.count();
+            chances.truncate(count);
+            sum = kept;
+        }
+        let mut at = self.random() * sum;
+        let chosen = chances.iter().find(|(_, chance)| {
+            at -= chance;
+            at < 0.0
+        });
+        chosen.or(chances.last()).map_or(0, |(token, _)| *token)
+    }
+
+    /// SplitMix64, as a number from 0 to below 1: the same on every machine.
+    fn random(&mut self) -> f64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(temperature: f64, share: Option<f64>, seed: u64) -> Request {
+        let mut request = Request::from("hi").temperature(temperature);
+        (request.top_p, request.seed) = (share, Some(seed));
+        request
+    }
+
+    fn drawn(request: &Request, weights: &[f32]) -> Vec<Option<u32>> {
+        let mut sampler = Sampler::new(request, 0).unwrap();
+        (0..200).map(|_| sampler.choose(weights)).collect()
+    }
+
+    #[test]
+    fn without_chance_the_first_of_the_best_is_chosen() {
+        let mut sampler = Sampler::new(&Request::from("hi"), 7).unwrap();
+        assert_eq!(sampler.choose(&[0.5, 2.0, f32::NAN, 2.0, f32::INFINITY]), Some(1));
+        assert_eq!(sampler.choose(&[f32::NAN]), None);
+        assert_eq!(sampler.choose(&[]), None);
+    }
+
+    #[test]
+    fn chance_is_decided_by_the_seed() {
+        let weights = [1.0, 1.5, 0.5, 1.2];
+        assert_eq!(drawn(&request(1.0, None, 1), &weights), drawn(&request(1.0, None, 1), &weights));
+        assert_ne!(drawn(&request(1.0, None, 1), &weights), drawn(&request(1.0, None, 2), &weights));
+    }
+
+    #[test]
+    fn a_share_leaves_out_what_is_unlikely() {
+        // The chances are about 0.64, 0.24, 0.09 and 0.03.
+        let weights = [3.0, 2.0, 1.0, 0.0];
+        let among = |share| drawn(&request(1.0, share, 3), &weights).into_iter().flatten().max();
+        assert_eq!([among(Some(0.5)), among(Some(0.8)), among(None)], [Some(0), Some(1), Some(3)]);
+    }
+
+    #[test]
+    fn what_is_no_chance_is_refused() {
+        for (temperature, share) in [(-1.0, None), (f64::NAN, None), (1.0, Some(0.0)), (1.0, Some(1.5))] {
+            let error = Sampler::new(&request(temperature, share, 1), 0).unwrap_err();
+            assert_eq!(error.code(), Code::ConfigInvalid, "{temperature} {share:?}");
+        }
+    }
+}

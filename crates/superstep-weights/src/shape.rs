@@ -1,0 +1,111 @@
+//! What the metadata of a file says about the model in it, believed only where it fits together.
+
+use candle_core::quantized::gguf_file::{Content, Value};
+
+/// The measures of a model.
+#[derive(Debug, Clone)]
+pub(crate) struct Shape {
+    pub(crate) layers: usize,
+    pub(crate) width: usize,
+    pub(crate) inner: usize,
+    pub(crate) heads: usize,
+    pub(crate) key_heads: usize,
+    pub(crate) context: usize,
+    pub(crate) epsilon: f32,
+    pub(crate) rope_base: f32,
+}
+
+impl Shape {
+    /// Reads the measures.
+    pub(crate) fn read(content: &Content) -> Result<Self, String> {
+        match text(content, "general.architecture") {
+            Some("llama") => {}
+            other => return Err(format!("its architecture is `{}`; `llama` is known", other.unwrap_or_default())),
+        }
+        if let Some(scaling) = text(content, "llama.rope.scaling.type").filter(|kind| *kind != "none") {
+            return Err(format!("positions scaled by `{scaling}` are not known"));
+        }
+        let heads = number(content, "llama.attention.head_count", 1..=1024)?;
+        let shape = Self {
+            layers: number(content, "llama.block_count", 1..=1024)?,
+            width: number(content, "llama.embedding_length", 32..=65_536)?,
+            inner: number(content, "llama.feed_forward_length", 32..=262_144)?,
+            heads,
+            key_heads: match content.metadata.contains_key("llama.attention.head_count_kv") {
+                true => number(content, "llama.attention.head_count_kv", 1..=heads)?,
+                false => heads,
+            },
+            context: number(content, "llama.context_length", 1..=1 << 20)?,
+            epsilon: fraction(content, "llama.attention.layer_norm_rms_epsilon", None)?,
+            rope_base: fraction(content, "llama.rope.freq_base", Some(10_000.0))?,
+        };
+        shape.fits(content)?;
+        Ok(shape)
+    }
+
+    /// The numbers of one head.
+    pub(crate) fn head(&self) -> usize {
+        self.width / self.heads
+    }
+
+    /// The numbers that are kept of one token: its keys, or its values.
+    pub(crate) fn kept(&self) -> usize {
+        self.key_heads * self.head()
+    }
+
+    fn fits(&self, content: &Content) -> Result<(), String> {
+        let whole = |what: &str, number: usize, part: usize| {
+            if number.is_multiple_of(part) { Ok(()) } else { Err(format!("{what} {number} is no multiple of {part}")) }
+        };
+        whole("the width", self.width, self.heads)?;
+        whole("the width of a head", self.head(), 2)?;
+        whole("the number of heads", self.heads, self.key_heads)?;
+        // The kernels multiply blocks of 32.
+        for (what, number) in [("the width", self.width), ("the inner width", self.inner)] {
+            whole(what, number, 32)?;
+        }
+        if content.metadata.contains_key("llama.rope.dimension_count") {
+            let turned = number(content, "llama.rope.dimension_count", 1..=65_536)?;
+            if turned != self.head() {
+                return Err(format!("{turned} of the {} numbers of a head have positions; all are known", self.head()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the model calls itself.
+pub(crate) fn name(content: &Content) -> Option<String> {
+    let named = text(content, "general.basename").zip(text(content, "general.size_label"));
+    let name = named.map(|(base, size)| format!("{base}-{size}"));
+    let name = name.or_else(|| text(content, "general.name").map(str::to_owned))?;
+    // It is shown to people, and the file may come from anywhere.
+    let name: String = name.chars().filter(|letter| !letter.is_control()).take(80).collect();
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// A text of the metadata.
+pub(crate) fn text<'a>(content: &'a Content, key: &str) -> Option<&'a str> {
+    content.metadata.get(key)?.to_string().ok().map(String::as_str)
+}
+
+/// An array of the metadata.
+pub(crate) fn array<'a>(content: &'a Content, key: &str) -> Result<&'a [Value], String> {
+    let value = content.metadata.get(key).ok_or_else(|| format!("`{key}` is missing"))?;
+    value.to_vec().map(Vec::as_slice).map_err(|_| format!("`{key}` is no array"))
+}
+
+fn number(content: &Content, key: &str, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {
+    let value = content.metadata.get(key).ok_or_else(|| format!("`{key}` is missing"))?;
+    let number = value.to_u64().ok().and_then(|number| usize::try_from(number).ok());
+    let number = number.filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("`{key}` is not a number from {} to {}", range.start(), range.end()))
+}
+
+fn fraction(content: &Content, key: &str, otherwise: Option<f32>) -> Result<f32, String> {
+    let Some(value) = content.metadata.get(key) else {
+        return otherwise.ok_or_else(|| format!("`{key}` is missing"));
+    };
+    let number = value.to_f32().ok().filter(|number| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| format!("`{key}` is not a number above 0"))
+}

@@ -1,0 +1,174 @@
+//! Text as tokens and tokens as bytes, and a conversation in ChatML.
+//!
+//! The marks between messages are tokens that no text can contain: whatever a message says, it stays inside of its message.
+
+use candle_core::quantized::gguf_file::{Content, Value};
+use candle_core::quantized::tokenizer::TokenizerFromGguf;
+use tokenizers::Tokenizer;
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::pre_tokenizers::digits::Digits;
+use tokenizers::pre_tokenizers::sequence::Sequence;
+
+use crate::shape;
+
+/// What a file calls tokens that are marks and no text.
+const MARK: i64 = 3;
+
+/// The tokens of a model.
+pub(crate) struct Tokens {
+    tokenizer: Tokenizer,
+    /// The bytes of each token; none of a mark.
+    bytes: Vec<Option<Box<[u8]>>>,
+    begin: u32,
+    end: u32,
+    /// What the model is told to be when nobody says it.
+    system: Option<String>,
+}
+
+/// One message of a conversation: who speaks, in ChatML's words, and what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) role: &'static str,
+    pub(crate) text: String,
+}
+
+impl Tokens {
+    /// Reads the tokens of a file.
+    pub(crate) fn read(content: &Content) -> Result<Self, String> {
+        let tokenizer = tokenizer(content)?;
+        let texts = shape::array(content, "tokenizer.ggml.tokens")?;
+        let texts: Vec<&str> = texts
+            .iter()
+            .map(|text| text.to_string().map(String::as_str))
+            .collect::<Result<_, _>>()
+            .map_err(|_| "one of its tokens is no text".to_owned())?;
+        let mark = |mark: &str| {
+            let at = texts.iter().position(|text| *text == mark).and_then(|at| u32::try_from(at).ok());
+            at.ok_or_else(|| format!("it has no token `{mark}`: it was not taught to talk in ChatML"))
+        };
+        let (begin, end) = (mark("<|im_start|>")?, mark("<|im_end|>")?);
+        let kinds = shape::array(content, "tokenizer.ggml.token_type").unwrap_or_default();
+        let mut bytes: Vec<Option<Box<[u8]>>> = texts.iter().map(|text| Some(spelled(text))).collect();
+        for (token, bytes) in bytes.iter_mut().enumerate() {
+            let is_mark = kinds.get(token).is_some_and(|kind| whole(kind) == Some(MARK));
+            if is_mark || [begin, end].iter().any(|mark| *mark as usize == token) {
+                *bytes = None;
+            }
+        }
+        let system = shape::text(content, "tokenizer.chat_template").and_then(default_system);
+        Ok(Self { tokenizer, bytes, begin, end, system })
+    }
+
+    /// How many tokens there are.
+    pub(crate) fn count(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The bytes of a token; none when it is a mark, where an answer ends.
+    pub(crate) fn bytes(&self, token: u32) -> Option<&[u8]> {
+        self.bytes.get(token as usize)?.as_deref()
+    }
+
+    /// The conversation as tokens, up to where the model begins to speak.
+    pub(crate) fn conversation(&self, turns: &[Turn]) -> Result<Vec<u32>, String> {
+        let mut tokens = Vec::new();
+        let is_told = turns.first().is_some_and(|turn| turn.role == "system");
+        let told = self.system.iter().filter(|_| !is_told).map(|system| ("system", system.as_str()));
+        for (role, text) in told.chain(turns.iter().map(|turn| (turn.role, turn.text.as_str()))) {
+            tokens.push(self.begin);
+            tokens.extend(self.encode(&format!("{role}\n{text}"))?);
+            tokens.push(self.end);
+            tokens.extend(self.encode("\n")?);
+        }
+        tokens.push(self.begin);
+        tokens.extend(self.encode("assistant\n")?);
+        Ok(tokens)
+    }
+
+    fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+        let encoding = self.tokenizer.encode_fast(text, false).map_err(|error| error.to_string())?;
+        Ok(encoding.get_ids().to_vec())
+    }
+}
+
+fn tokenizer(content: &Content) -> Result<Tokenizer, String> {
+    let kind = shape::text(content, "tokenizer.ggml.model").unwrap_or_default();
+    if kind != "gpt2" {
+        return Err(format!("its tokens are of the kind `{kind}`; byte pairs (`gpt2`) are known"));
+    }
+    // candle's bytes for `smollm` put a space before every text and leave numbers whole; the model was taught otherwise.
+    let split = match shape::text(content, "tokenizer.ggml.pre") {
+        Some("smollm") => Some(Sequence::new(vec![Digits::new(true).into(), ByteLevel::new(false, true, true).into()])),
+        Some("gpt-2") => Some(Sequence::new(vec![ByteLevel::new(false, true, true).into()])),
+        Some("qwen2" | "llama3" | "smaug-bpe") => None,
+        other => return Err(format!("texts cut as for `{}` are not known", other.unwrap_or_default())),
+    };
+    let mut tokenizer = Tokenizer::from_gguf(content).map_err(|error| format!("its tokens: {error}"))?;
+    if let Some(split) = split {
+        tokenizer.with_pre_tokenizer(Some(split));
+    }
+    // A message that spells a mark is a message that spells a mark.
+    tokenizer.set_encode_special_tokens(true);
+    Ok(tokenizer)
+}
+
+fn whole(value: &Value) -> Option<i64> {
+    match value {
+        Value::I32(number) => Some(i64::from(*number)),
+        other => other.to_u64().ok().and_then(|number| i64::try_from(number).ok()),
+    }
+}
+
+/// The bytes that a token spells: tokens are kept as printable letters, one for each byte.
+fn spelled(text: &str) -> Box<[u8]> {
+    let mut bytes = Vec::new();
+    for letter in text.chars() {
+        match byte(letter) {
+            Some(byte) => bytes.push(byte),
+            None => bytes.extend(letter.to_string().bytes()),
+        }
+    }
+    bytes.into()
+}
+
+/// The byte that a letter stands for. Printable ones stand for themselves, the other ones are numbered from 256.
+fn byte(letter: char) -> Option<u8> {
+    let code = u32::from(letter);
+    let is_plain = |code: u32| matches!(code, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
+    if is_plain(code) {
+        return u8::try_from(code).ok();
+    }
+    let place = usize::try_from(code.checked_sub(256)?).ok()?;
+    (0..=u8::MAX).filter(|byte| !is_plain(u32::from(*byte))).nth(place)
+}
+
+/// What the template of the file tells the model to be, where it is a plain text.
+fn default_system(template: &str) -> Option<String> {
+    let template = template.replace("\\n", "\n");
+    let (_, after) = template.split_once("<|im_start|>system\n")?;
+    let (text, _) = after.split_once("<|im_end|>")?;
+    (!text.contains(['\'', '"', '{', '}', '+'])).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_has_its_letter() {
+        let alphabet = ByteLevel::alphabet();
+        let mut bytes: Vec<u8> = alphabet.into_iter().filter_map(byte).collect();
+        bytes.sort_unstable();
+        assert_eq!(bytes, (0..=u8::MAX).collect::<Vec<_>>());
+        assert_eq!(&*spelled("Ġhé"), b" h\xe9");
+    }
+
+    #[test]
+    fn a_template_says_what_the_model_is_by_default() {
+        let template = "{% if x %}{{ '<|im_start|>system\nBe kind.<|im_end|>\n' }}{% endif %}";
+        assert_eq!(default_system(template).as_deref(), Some("Be kind."));
+        assert_eq!(default_system("{{ '<|im_start|>system\\nBe kind.<|im_end|>' }}").as_deref(), Some("Be kind."));
+        assert_eq!(default_system("{{ '<|im_start|>system\n' + text + '<|im_end|>' }}"), None);
+        assert_eq!(default_system(""), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! What an answer is, on a tiny model: the same every time, told in pieces, counted, bounded, and never more than was asked for.
+
+use superstep_core::error::Code;
+use superstep_core::message::{Message, Part};
+use superstep_core::model::{AnswerFormat, ModelInfo, ModelKind, Request, StopReason, ToolChoice, Trouble};
+use superstep_core::port::Model;
+use superstep_core::tool::ToolSpec;
+use superstep_weights::Weights;
+
+use crate::support::{CONTEXT, WIDTH, ask, open, tiny, tiny_with};
+
+fn request(text: &str) -> Request {
+    Request::new([Message::user(text)]).max_tokens(24)
+}
+
+/// R-FWK-74, R-FWK-75: an answer is told in pieces that make its message, says who answered, what it cost and why it ended.
+#[tokio::test]
+async fn an_answer_is_told_in_pieces_and_counted() {
+    let model = open(&tiny()).unwrap();
+    let (answer, pieces) = ask(&model, &request("hello")).await.unwrap();
+    assert_eq!(pieces.concat(), answer.message.text());
+    assert!(pieces.len() > 1, "{pieces:?}");
+    assert_eq!(answer.model, ModelInfo::new("local", "tiny", ModelKind::Weights));
+    assert_eq!(answer.model, model.info());
+    // A mark, one token for each byte of `user\nhello`, a mark, a line; a mark and `assistant\n`.
+    let usage = answer.usage();
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.estimated), (1 + 10 + 1 + 1 + 1 + 10, 24, false));
+    assert_eq!(answer.stop, StopReason::Length);
+}
+
+/// R-FWK-74: without a temperature an answer is always the same, also for those who ask at the same time.
+#[tokio::test]
+async fn an_answer_without_chance_is_always_the_same() {
+    let model = open(&tiny()).unwrap();
+    let (one, other) = (request("one"), request("other"));
+    let (first, _) = ask(&model, &one).await.unwrap();
+    let (second, between, third) = tokio::join!(ask(&model, &one), ask(&model, &other), ask(&model, &one));
+    assert_eq!(second.unwrap().0, first);
+    assert_eq!(third.unwrap().0, first);
+    assert_ne!(between.unwrap().0.message, first.message);
+    let again = open(&tiny()).unwrap();
+    assert_eq!(ask(&again, &one).await.unwrap().0, first);
+}
+
+/// R-FWK-74: a file may have weights of their own for what comes out; they count.
+#[tokio::test]
+async fn weights_for_what_comes_out_are_used() {
+    let other = open(&tiny_with(&[], &[("output.weight", &[259, WIDTH])])).unwrap();
+    let (answer, _) = ask(&other, &request("one")).await.unwrap();
+    let (tied, _) = ask(&open(&tiny()).unwrap(), &request("one")).await.unwrap();
+    assert_ne!(answer.message, tied.message);
+}
+
+/// R-FWK-74: chance is decided by the seed; without one, answers differ.
+#[tokio::test]
+async fn chance_comes_from_the_seed() {
+    let model = open(&tiny()).unwrap();
+    let seeded = |seed| {
+        let mut request = request("hello").temperature(1.0);
+        request.seed = seed;
+        request
+    };
+    let text = async |seed| ask(&model, &seeded(seed)).await.unwrap().0.message.text().into_owned();
+    assert_eq!(text(Some(1)).await, text(Some(1)).await);
+    assert_ne!(text(Some(1)).await, text(Some(2)).await);
+    assert_ne!(text(None).await, text(None).await);
+}
+
+/// R-FWK-74: an answer ends before a text where it is told to stop, and no piece of that text goes out.
+#[tokio::test]
+async fn an_answer_ends_before_a_text_to_stop_at() {
+    let model = open(&tiny()).unwrap();
+    let whole = ask(&model, &request("hello")).await.unwrap().0.message.text().into_owned();
+    let letters: Vec<(usize, char)> = whole.char_indices().collect();
+    let (from, to) = (letters[letters.len() / 2].0, letters[letters.len() / 2 + 3].0);
+    let stop = &whole[from..to];
+    let (answer, pieces) = ask(&model, &request("hello").stop(stop).stop("never said")).await.unwrap();
+    assert_eq!(answer.stop, StopReason::Sequence);
+    assert_eq!(answer.message.text(), whole[..whole.find(stop).unwrap()]);
+    assert_eq!(pieces.concat(), answer.message.text());
+}
+
+/// R-FWK-71, R-FWK-74: what does not fit in view is refused; an answer that reaches its end stops there.
+#[tokio::test]
+async fn what_is_in_view_is_bounded() {
+    let model = open(&tiny()).unwrap();
+    let error = ask(&model, &request(&"x".repeat(CONTEXT as usize))).await.unwrap_err();
+    assert_eq!(Trouble::of(&error), Some(Trouble::ContextTooLong));
+    assert!(error.message().contains("256"), "{error}");
+    let (answer, _) = ask(&model, &request(&"x".repeat(200)).max_tokens(1000)).await.unwrap();
+    let usage = answer.usage();
+    assert_eq!(answer.stop, StopReason::Length);
+    assert_eq!(usage.total_tokens, u64::from(CONTEXT) + 1, "the last token is said and never read");
+}
+
+/// A message that spells a mark cannot end itself and speak as somebody else.
+#[tokio::test]
+async fn a_message_cannot_spell_a_mark() {
+    let model = open(&tiny()).unwrap();
+    let cost = async |text: &str| ask(&model, &request(text)).await.unwrap().0.usage().input_tokens;
+    let mark = "<|im_end|>";
+    assert_eq!(cost(mark).await - cost("").await, mark.len() as u64);
+}
+
+/// R-FWK-74: what the model cannot do is refused and not left out.
+#[tokio::test]
+async fn what_it_cannot_do_is_refused() {
+    let model = open(&tiny()).unwrap();
+    let schema = serde_json::json!({"type": "object"});
+    let refused = [
+        (request("hi").tools([ToolSpec::new("look", "looks")]), "tools"),
+        (request("hi").tool_choice(ToolChoice::Required), "tools"),
+        (request("hi").format(AnswerFormat::new("it", schema)), "format"),
+        (request("hi").max_tokens(0), "no tokens"),
+        (Request::new([Message::user(vec![Part::Other(serde_json::json!({"type": "image"}))])]), "text"),
+    ];
+    for (request, what) in refused {
+        let error = ask(&model, &request).await.unwrap_err();
+        assert_eq!(error.code(), Code::ConfigInvalid, "{error}");
+        assert!(error.message().contains(what) && error.advice().is_some(), "{error}");
+    }
+}
+
+/// R-FWK-74: a file that is not there is named, with how to get one.
+#[test]
+fn a_missing_file_is_told_with_how_to_get_one() {
+    let error = Weights::open("nowhere/model.gguf").unwrap_err();
+    assert_eq!(error.code(), Code::ConfigInvalid);
+    assert!(error.message().contains("nowhere/model.gguf"), "{error}");
+    assert!(error.advice().is_some_and(|advice| advice.contains("cargo xtask model")), "{error}");
+}

@@ -1,0 +1,157 @@
+//! Files that mean harm: each is an error that says what is wrong, and never a panic, an abort or a machine without memory.
+
+use candle_core::quantized::gguf_file::Value;
+use superstep_core::error::{Code, Error};
+
+use crate::support::{WIDTH, open, tiny, tiny_with};
+
+/// Where the head of the file ends: after the entry of the tensor that is listed last.
+fn head(file: &[u8]) -> usize {
+    place(file, b"blk.1.ffn_down.weight") + 64
+}
+
+/// Where these bytes end.
+fn place(file: &[u8], bytes: &[u8]) -> usize {
+    let at = file.windows(bytes.len()).position(|window| window == bytes).unwrap();
+    at + bytes.len()
+}
+
+fn refused(bytes: &[u8]) -> Error {
+    let error = open(bytes).unwrap_err();
+    assert_eq!(error.code(), Code::ConfigInvalid, "{error}");
+    assert!(!error.message().contains("panicked"), "{error}");
+    error
+}
+
+/// A file that was cut off, wherever, is an error.
+#[test]
+fn a_file_that_was_cut_off_is_refused() {
+    let file = tiny();
+    let head = head(&file);
+    let places = (0..head).step_by(53).chain((head..file.len()).step_by(4_999)).chain([file.len() - 1]);
+    for length in places {
+        refused(&file[..length]);
+    }
+    open(&file).unwrap();
+}
+
+/// Every count, length and place that is not true is an error before any memory is asked for it.
+#[test]
+fn numbers_that_are_not_true_are_refused() {
+    let file = tiny();
+    let text = |key: &str| place(&file, key.as_bytes());
+    let tensor = |name: &str| place(&file, name.as_bytes());
+    let long = [u64::MAX, u64::MAX / 2, 1 << 40, 1 << 31, 1 << 24, 65_537];
+    let places = [
+        ("the number of tensors", 8),
+        ("the number of keys", 16),
+        ("the length of a key", 24),
+        ("the length of a text", text("general.name") + 4),
+        ("the length of an array of texts", text("tokenizer.ggml.tokens") + 8),
+        ("the length of a text in an array", text("tokenizer.ggml.tokens") + 16),
+        ("the length of an array of numbers", text("tokenizer.ggml.token_type") + 8),
+        ("the length of an empty array", text("tokenizer.ggml.merges") + 8),
+        ("the first dimension", tensor("token_embd.weight") + 4),
+        ("the second dimension", tensor("token_embd.weight") + 12),
+        ("the place of a tensor", tensor("token_embd.weight") + 24),
+    ];
+    for (what, at) in places {
+        for wrong in long {
+            let mut file = file.clone();
+            file[at..at + 8].copy_from_slice(&wrong.to_le_bytes());
+            let error = open(&file).expect_err(&format!("{what}: {wrong}"));
+            assert!(!error.message().contains("panicked"), "{what}: {wrong}: {error}");
+        }
+    }
+    for (what, at) in [("the kind of a value", text("general.name")), ("dimensions", tensor("token_embd.weight"))] {
+        for wrong in [9_u32, 13, u32::MAX] {
+            let mut file = file.clone();
+            file[at..at + 4].copy_from_slice(&wrong.to_le_bytes());
+            let error = open(&file).expect_err(&format!("{what}: {wrong}"));
+            assert!(!error.message().contains("panicked"), "{what}: {wrong}: {error}");
+        }
+    }
+}
+
+/// Whatever byte of the head is changed, the file opens or is an error, and nothing panics.
+#[test]
+fn no_byte_of_the_head_can_end_the_process() {
+    let file = tiny();
+    let (mut opened, mut errors) = (0, 0);
+    let tokens = text_range(&file);
+    for at in 0..head(&file) {
+        // The list of tokens is long and all alike.
+        if tokens.contains(&at) && !at.is_multiple_of(41) {
+            continue;
+        }
+        for change in [0x01, 0x80, 0xFF] {
+            let mut file = file.clone();
+            file[at] ^= change;
+            match open(&file) {
+                Ok(_) => opened += 1,
+                Err(error) => {
+                    assert_eq!(error.code(), Code::ConfigInvalid, "byte {at}: {error}");
+                    assert!(!error.message().contains("panicked"), "byte {at}: {error}");
+                    errors += 1;
+                }
+            }
+        }
+    }
+    assert!(opened > 10 && errors > 1000, "{opened} opened, {errors} refused");
+}
+
+/// Where the kinds and texts of the tokens are.
+fn text_range(file: &[u8]) -> std::ops::Range<usize> {
+    place(file, b"tokenizer.ggml.token_type") + 16..place(file, b"tokenizer.ggml.merges") - 40
+}
+
+/// What would be answered wrongly is refused: another architecture, other measures, tensors that are not known.
+#[test]
+fn a_model_that_is_not_understood_is_refused() {
+    let text = |text: &str| Value::String(text.to_owned());
+    let changed = [
+        ("general.architecture", text("qwen2"), "`qwen2`"),
+        ("general.alignment", Value::U32(0), "alignment"),
+        ("tokenizer.ggml.model", text("llama"), "`llama`"),
+        ("tokenizer.ggml.pre", text("klingon"), "`klingon`"),
+        ("tokenizer.ggml.tokens", Value::Array(vec![text("a")]), "ChatML"),
+        ("tokenizer.ggml.tokens", Value::U32(1), "tokens"),
+        ("tokenizer.ggml.merges", Value::Array(vec![text("x")]), "merge"),
+        ("llama.attention.head_count", Value::U32(0), "head_count"),
+        ("llama.attention.head_count", Value::U32(5), "multiple"),
+        ("llama.attention.head_count_kv", Value::U32(3), "head_count_kv"),
+        ("llama.embedding_length", Value::U32(1 << 31), "embedding_length"),
+        ("llama.embedding_length", Value::U32(2 * WIDTH as u32), "token_embd.weight"),
+        ("llama.block_count", Value::U32(3), "blk.2."),
+        ("llama.block_count", Value::U32(1), "blk.1."),
+        ("llama.context_length", Value::I32(-1), "context_length"),
+        ("llama.attention.layer_norm_rms_epsilon", Value::F32(f32::NAN), "epsilon"),
+        ("llama.rope.dimension_count", Value::U32(8), "positions"),
+        ("llama.rope.scaling.type", text("yarn"), "`yarn`"),
+    ];
+    for (key, value, said) in changed {
+        let error = refused(&tiny_with(&[(key, value.clone())], &[]));
+        assert!(error.message().contains(said), "{key}: {error}");
+    }
+    let error = refused(&tiny_with(&[], &[("blk.0.attn_q.bias", &[WIDTH])]));
+    assert!(error.message().contains("`blk.0.attn_q.bias`"), "{error}");
+    assert!(refused(b"no weights at all").message().contains("not a GGUF file"));
+}
+
+/// Tensors that share their bytes would take more memory than the file has bytes.
+#[test]
+fn tensors_that_share_their_bytes_are_refused() {
+    let mut file = tiny();
+    let parts =
+        ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down", "attn_norm", "ffn_norm"];
+    let parts = parts.iter().flat_map(|part| [format!("blk.0.{part}"), format!("blk.1.{part}")]);
+    for name in parts.chain(["token_embd".to_owned(), "output_norm".to_owned()]) {
+        // The number of dimensions, the dimensions, the kind; then the place.
+        let at = place(&file, format!("{name}.weight").as_bytes());
+        let at = at + 8 + 8 * usize::from(file[at]);
+        file[at..at + 8].copy_from_slice(&0_u64.to_le_bytes());
+    }
+    // Room for the largest of them.
+    file.truncate(head(&file) + 32 + 259 * WIDTH / 32 * 20);
+    assert!(refused(&file).message().contains("share"));
+}

@@ -1,0 +1,127 @@
+//! R-FWK-63, R-FWK-32: events that are kept, and read again from any number.
+
+use superstep::testing::{CrashAt, LastWrite};
+use superstep::{Durability, EventsQuery, Memory};
+
+use super::*;
+
+fn graph(store: impl Into<superstep::core::port::SharedCheckpointer>) -> superstep::Compiled<Chat, SharedModel> {
+    let mut leaf = Graph::<Chat, SharedModel>::new("leaf");
+    let write = leaf.node("write", || Chat::update().log("deep"));
+    leaf.edge(START, write).edge(write, END);
+    let mut graph = Graph::<Chat, SharedModel>::new("chat");
+    let think = graph.node("think", think);
+    let inner = graph.node("inner", leaf.compile().unwrap());
+    let side = graph.node("side", |out: Writer| async move { out.event("note", "x").await });
+    graph.edge(START, think).edge(think, inner).edge(think, side).edge(inner, END).edge(side, END).checkpointer(store);
+    graph.compile().unwrap()
+}
+
+async fn kept(graph: &superstep::Compiled<Chat, SharedModel>, after: Option<u64>) -> Vec<superstep::KeptEvent> {
+    graph.threads().events("t", &EventsQuery { after, ..EventsQuery::default() }).await.unwrap()
+}
+
+fn names(kept: &[superstep::KeptEvent]) -> Vec<String> {
+    let name = |kept: &superstep::KeptEvent| {
+        format!("{} {}", kept.event["event"].as_str().unwrap(), kept.event["name"].as_str().unwrap())
+    };
+    kept.iter().map(name).collect()
+}
+
+/// R-FWK-63, R-FWK-32: what was told live and is no preview is kept, whatever the durability, and is read again without
+/// running anything.
+#[tokio::test]
+async fn what_was_told_is_kept() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let graph = graph(Memory::new());
+        let run = graph.run(hello()).thread("t").context(speaker("a b")).durability(durability).keep_events();
+        let mut stream = run.stream_events();
+        let mut told = Vec::new();
+        while let Some(event) = stream.next().await {
+            if !event.is_preview() {
+                told.push(format!("{} {}", event.event, event.name));
+            }
+        }
+        stream.finish().await.unwrap();
+        let kept = kept(&graph, None).await;
+        let (mut told, mut names) = (told, names(&kept));
+        assert_eq!(
+            (names.first().unwrap().as_str(), names.last().unwrap().as_str()),
+            ("on_chain_start chat", "on_chain_end chat")
+        );
+        assert!(!names.iter().any(|name| name.starts_with("on_chat_model_stream")));
+        told.sort();
+        names.sort();
+        assert_eq!(told, names, "{durability:?}");
+        assert!(kept.windows(2).all(|pair| pair[0].number < pair[1].number));
+        assert_eq!(kept[0].number, 1);
+    }
+}
+
+/// R-FWK-63: whoever comes back with a number gets what is after it, once; a second run goes on counting.
+#[tokio::test]
+async fn a_reader_comes_back_with_any_number() {
+    let graph = graph(Memory::new());
+    graph.run(hello()).thread("t").context(speaker("a")).keep_events().await.unwrap();
+    let all = kept(&graph, None).await;
+    for cut in 0..=all.len() {
+        let after = if cut == 0 { None } else { Some(all[cut - 1].number) };
+        let joined: Vec<superstep::KeptEvent> = all[..cut].iter().cloned().chain(kept(&graph, after).await).collect();
+        assert_eq!(joined, all);
+    }
+    graph.run(hello()).thread("t").context(speaker("b")).keep_events().await.unwrap();
+    let second = kept(&graph, Some(all.last().unwrap().number)).await;
+    assert_eq!(second.len(), all.len());
+    assert!(second.iter().all(|event| event.run != all[0].run));
+    graph.threads().forget_events("t", all.last().unwrap().number).await.unwrap();
+    assert_eq!(kept(&graph, None).await, second);
+}
+
+/// R-FWK-63: a run that nobody asked to keep keeps nothing, and one without a store cannot.
+#[tokio::test]
+async fn nothing_is_kept_unless_asked_for() {
+    let graph = graph(Memory::new());
+    graph.run(hello()).thread("t").context(speaker("a")).await.unwrap();
+    assert!(kept(&graph, None).await.is_empty());
+    let mut bare = Graph::<Chat>::new("bare");
+    let one = bare.node("one", || ());
+    bare.edge(START, one).edge(one, END);
+    let error = bare.compile().unwrap().run(hello()).keep_events().await.unwrap_err();
+    assert_eq!(error.code(), superstep::Code::NoCheckpointer);
+}
+
+/// R-FWK-63: whichever commit fails, the events that are kept speak of what is saved, and none is there twice after the
+/// run went on.
+#[tokio::test]
+async fn events_are_kept_with_what_they_speak_of() {
+    for crash in 0..12 {
+        let memory = Memory::new();
+        let broken = graph(CrashAt::new(memory.clone(), crash, LastWrite::Lost));
+        let first = broken.run(hello()).thread("t").context(speaker("a b")).keep_events().await;
+        let sound = graph(memory);
+        let saved: Vec<String> = match sound.threads().history("t", &Default::default()).await {
+            Ok(history) => history.iter().map(|snapshot| snapshot.id().to_string()).collect(),
+            Err(_) => Vec::new(),
+        };
+        let told: Vec<String> = kept(&sound, None)
+            .await
+            .iter()
+            .filter(|kept| kept.event["event"] == "on_checkpoint" && kept.event["metadata"]["path"] == "")
+            .map(|kept| kept.event["data"]["checkpoint_id"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(told.len(), saved.len(), "crash at {crash}");
+        assert!(told.iter().all(|id| saved.contains(id)), "crash at {crash}");
+        if first.is_ok() {
+            continue;
+        }
+        if saved.is_empty() {
+            continue;
+        }
+        sound.go_on("t").context(speaker("a b")).keep_events().await.unwrap();
+        let all = kept(&sound, None).await;
+        assert!(all.windows(2).all(|pair| pair[0].number < pair[1].number));
+        let ends =
+            all.iter().filter(|kept| kept.event["event"] == "on_chain_end" && kept.event["name"] == "think").count();
+        assert_eq!(ends, 1, "crash at {crash}");
+    }
+}

