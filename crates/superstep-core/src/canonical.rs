@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The same value with its keys in order: another part of a program may have asked `serde_json` to keep the order in which
 /// they were put.
@@ -23,4 +23,9 @@ pub fn sorted(value: Value) -> Value {
         Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
         other => other,
     }
+}
+
+/// The entries of an object in the order of their keys.
+pub fn in_order(object: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    object.iter().collect::<BTreeMap<_, _>>().into_iter()
 }

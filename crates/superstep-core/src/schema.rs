@@ -182,7 +182,7 @@ impl Schema {
         let mut state = self.initial_state();
         let target = Arc::get_mut(&mut state).expect("a new state has one owner");
         let (mut problems, mut more) = (Vec::new(), Map::new());
-        for (name, value) in object {
+        for (name, value) in object.into_iter().collect::<BTreeMap<_, _>>() {
             let Some(id) = self.find_declared(&name) else {
                 match self.unknown {
                     UnknownFields::Allow => drop(more.insert(name, value)),

@@ -149,6 +149,10 @@ impl TaskCell {
         std::mem::take(&mut *lock(&self.asked))
     }
 
+    pub(crate) fn add_asked(&self, questions: Vec<Question>) {
+        lock(&self.asked).extend(questions);
+    }
+
     pub(crate) fn has_asked(&self) -> bool {
         !lock(&self.asked).is_empty()
     }

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use superstep_core::checkpoint::Entry;
 use superstep_core::error::{Code, Error, Result};
-use superstep_core::machine::{End, Machine, Outcome, Step};
+use superstep_core::machine::{End, Event, Machine, Outcome, Step};
 use superstep_core::planted::{Bug, is_planted};
 use superstep_core::port::{BoxFuture, Clock, Commit, ThreadStatus};
 
@@ -129,10 +130,11 @@ async fn save(shared: &Shared, commit: &Commit) -> Result<()> {
     let Some(saver) = &shared.saver else { return Err(Error::internal("a run without a store asked to save")) };
     let _under_way = UnderWay::begin(&shared.saving);
     saver.commit(commit).await?;
-    match commit.status {
-        // Nobody is shown a question that a crash could take back.
-        Some(ThreadStatus::Interrupted) => shared.flush().await,
-        _ => Ok(()),
+    let asks = |entry: &Entry| matches!(entry, Entry::Question(_));
+    // Nobody is shown a question that a crash could take back.
+    match commit.status == Some(ThreadStatus::Interrupted) || commit.pending.iter().any(|known| asks(&known.entry)) {
+        true => shared.flush().await,
+        false => Ok(()),
     }
 }
 
@@ -144,10 +146,13 @@ async fn save_step(machine: &mut Machine, shared: &Shared, commit: Box<Commit>) 
         machine.saved();
         return Ok(());
     };
-    let saved = Box::pin(save_with_events(shared, machine, *commit)).await;
+    // Where everything is saved at the end, some was made in the same breath as this commit.
+    let mut told = machine.take_events();
+    let saved = Box::pin(save_with_events(shared, machine, &told, *commit)).await;
     saved.map_err(|error| shared.not_saved(machine, error))?;
     machine.saved();
-    Box::pin(sink.publish_saved(shared, machine.take_events())).await;
+    told.extend(machine.take_events());
+    Box::pin(sink.publish_saved(shared, told)).await;
     Ok(())
 }
 
@@ -247,10 +252,14 @@ async fn wind_up(machine: &mut Machine, shared: &Shared, tasks: &mut Tasks) -> O
     loop {
         match machine.step() {
             Step::Save(commit) => {
-                save_with_events(shared, machine, *commit).await.ok()?;
+                let mut told = machine.take_events();
+                save_with_events(shared, machine, &told, *commit).await.ok()?;
                 machine.saved();
-                if let Some((sink, _)) = keeping(shared) {
-                    sink.publish_saved(shared, machine.take_events()).await;
+                told.extend(machine.take_events());
+                // What was planned and called off at once has not begun.
+                told.retain(|event| !matches!(event, Event::TaskStarted { .. }));
+                if let Some(sink) = &shared.sink {
+                    sink.publish_saved(shared, told).await;
                 }
             }
             Step::Run(_) => machine.cancel(),

@@ -326,7 +326,8 @@ fn inner_shared(program: &Arc<Program>, caller: &Caller, context: Option<Context
     let outer = &cx.0.shared;
     let saves = program.settings.persistence != Persistence::Stateless;
     let namespace = outer.namespace.child(&segment(program, caller, cx.task_name()));
-    let sink = outer.sink.as_ref().and_then(Sink::inside);
+    let is_shown = outer.graph.as_ref().is_some_and(|graph| !graph.hides(cx.node()));
+    let sink = outer.sink.as_ref().filter(|_| is_shown).and_then(Sink::inside);
     Arc::new(Shared {
         program: program.clone(),
         context: context.unwrap_or_else(|| outer.context.clone()),
@@ -341,7 +342,8 @@ fn inner_shared(program: &Arc<Program>, caller: &Caller, context: Option<Context
         control: outer.control.clone(),
         graph: sink.as_ref().and(outer.graph.as_ref()).map(|graph| {
             let (said, around) = ((outer.tags.clone(), graph.metadata.clone()), Some((cx.task_id(), graph.clone())));
-            GraphRun::new(outer.run, &program.topology, (namespace.clone(), outer.thread.clone()), said, around)
+            let place = (namespace.clone(), outer.thread.clone());
+            Arc::new(GraphRun::new(outer.run, &program.topology, place, said, around).within(graph, cx.node()))
         }),
         sink,
         thread: outer.thread.clone(),

@@ -105,7 +105,10 @@ where
 
     async fn close(&mut self) -> Result<(), io::Error> {
         // A program that reads to the end of its input ends by itself; one that does not is killed.
-        drop(self.write.lock().await.take());
+        // One that does not read holds up whoever writes to it, and is not waited for.
+        if let Ok(mut write) = tokio::time::timeout(FAREWELL, self.write.lock()).await {
+            drop(write.take());
+        }
         let Some(mut child) = self.child.take() else { return Ok(()) };
         match tokio::time::timeout(FAREWELL, child.wait()).await {
             Ok(ended) => self.notes.ended(ended?.to_string()),

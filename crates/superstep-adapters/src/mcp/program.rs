@@ -21,13 +21,20 @@ const INHERITED: [&str; 12] =
 
 /// A program that is to be started as a server; see [`Client::spawn`].
 #[must_use]
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Program {
     command: PathBuf,
     args: Vec<String>,
     env: Vec<(String, String)>,
     folder: Option<PathBuf>,
     timeout: Duration,
+}
+
+/// Without its arguments and its environment, in which there may be keys.
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program").field("command", &self.command).field("folder", &self.folder).finish_non_exhaustive()
+    }
 }
 
 impl Program {

@@ -92,12 +92,12 @@ fn spec(tool: &rmcp::model::Tool) -> ToolSpec {
     let schema = Value::Object(Map::clone(&tool.input_schema));
     let mut spec = ToolSpec::new(name(&tool.name), description).with_input(schema);
     spec.output_schema = tool.output_schema.as_ref().map(|schema| Arc::new(Value::Object(Map::clone(schema))));
-    if let Some(hints) = &tool.annotations {
-        let read_only = hints.read_only_hint == Some(true);
-        // Without a hint a tool is not marked; what does not change anything cannot destroy anything.
-        let destructive = hints.destructive_hint == Some(true) && !read_only;
-        spec.annotations = Annotations { read_only, idempotent: hints.idempotent_hint == Some(true), destructive };
-    }
+    let hints = tool.annotations.as_ref();
+    let read_only = hints.is_some_and(|hints| hints.read_only_hint == Some(true));
+    // As the protocol has it: what says nothing of itself may destroy something, so a person is asked first.
+    let destructive = !read_only && hints.is_none_or(|hints| hints.destructive_hint != Some(false));
+    let idempotent = hints.is_some_and(|hints| hints.idempotent_hint == Some(true));
+    spec.annotations = Annotations { read_only, idempotent, destructive };
     spec
 }
 
@@ -139,13 +139,15 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    /// R-FWK-82: what a server says of a tool is known; what it does not say is not made up.
+    /// R-FWK-82, R-FWK-86: what a server says of a tool is known; one that says nothing of itself may destroy something.
     #[test]
     fn hints_become_annotations() {
         let annotations = |hints: Value| {
             spec(&tool(json!({"name": "a", "inputSchema": {"type": "object"}, "annotations": hints}))).annotations
         };
-        assert_eq!(annotations(json!({})), Annotations::default());
+        assert_eq!(annotations(json!({})), Annotations { destructive: true, ..Annotations::default() });
+        assert_eq!(annotations(json!({"destructiveHint": false})), Annotations::default());
+        assert!(spec(&tool(json!({"name": "a", "inputSchema": {"type": "object"}}))).annotations.destructive);
         let all = annotations(json!({"idempotentHint": true, "destructiveHint": true}));
         assert!(!all.read_only && all.idempotent && all.destructive);
         let read = annotations(json!({"readOnlyHint": true, "destructiveHint": true}));

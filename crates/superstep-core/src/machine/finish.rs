@@ -36,7 +36,7 @@ impl Machine {
         let status = match end {
             TaskEnd::Done(output) => self.done(index, output, false),
             TaskEnd::Cached(output) => self.done(index, output, true),
-            TaskEnd::Asked(questions) => self.asked(index, questions),
+            TaskEnd::Asked(questions) => Status::Asked(questions),
             TaskEnd::Paused(nodes) => Status::Paused(nodes),
             TaskEnd::Failed(error) => self.failed(index, error),
             TaskEnd::Cancelled => Status::Cancelled,
@@ -61,16 +61,6 @@ impl Machine {
         }
     }
 
-    fn asked(&mut self, index: usize, questions: Vec<Question>) -> Status {
-        if self.config.observe {
-            let (task, node) = self.names(index);
-            let (step, questions) = (self.position.step + 1, questions.clone());
-            // What waits for a person is told once it is saved, in every mode.
-            self.unsaved_events.push(Event::TaskAsked { task, node, step, questions });
-        }
-        Status::Asked(questions)
-    }
-
     fn failed(&mut self, index: usize, error: Error) -> Status {
         let node = self.graph.node(self.slots[index].due.node).name.clone();
         let error = error.at_node(&*node).at_step(self.position.step + 1);
@@ -81,7 +71,7 @@ impl Machine {
         Status::Failed(error)
     }
 
-    fn names(&self, index: usize) -> (crate::id::TaskId, Arc<str>) {
+    pub(super) fn names(&self, index: usize) -> (crate::id::TaskId, Arc<str>) {
         let due = &self.slots[index].due;
         (self.task_id(due), self.graph.node(due.node).name.clone())
     }

@@ -112,6 +112,11 @@ impl Machine {
         let open: Vec<Question> = asked.flatten().collect();
         if self.config.observe {
             // What waits for a person is told once it is saved, in every mode.
+            for index in 0..self.slots.len() {
+                let Status::Asked(questions) = &self.slots[index].status else { continue };
+                let (questions, step, (task, node)) = (questions.clone(), self.position.step + 1, self.names(index));
+                self.unsaved_events.push(Event::TaskAsked { task, node, step, questions });
+            }
             self.unsaved_events.push(Event::Interrupted { questions: open.clone() });
         }
         self.end_early(End::Interrupted(open), ThreadStatus::Interrupted);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{Schema, TypeChecks, UnknownFields};
+use crate::canonical::in_order;
 use crate::error::{Code, Error, Problem, Result};
 use crate::fault::Fault;
 use crate::field::{Conflict, Field, Flags, read};
@@ -281,13 +282,13 @@ impl SchemaBuilder {
         self
     }
 
-    /// Adds the fields of a map from names to options.
+    /// Adds the fields of a map from names to options, in the order of their names.
     pub fn fields_from_json(mut self, map: &Value) -> Self {
         let Some(map) = map.as_object() else {
             self.problems.push(Fault::new("a schema is a map from field names to options").into());
             return self;
         };
-        for (name, options) in map {
+        for (name, options) in in_order(map) {
             self.fields.push(match options {
                 Value::Object(options) => FieldBuilder::from_options(name, options),
                 _ => field(name.as_str()),

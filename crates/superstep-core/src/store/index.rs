@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use crate::canonical::in_order;
 use crate::error::{Code, Error, Result};
 
 /// What of an item can be searched for.
@@ -105,7 +106,9 @@ fn follow<'a>(value: &'a Value, steps: &[Step<'_>], found: &mut Vec<&'a Value>) 
             items.get(*place).into_iter().for_each(|value| follow(value, rest, found));
         }
         (Step::Each, Value::Array(items)) => items.iter().for_each(|value| follow(value, rest, found)),
-        (Step::Each, Value::Object(fields)) => fields.values().for_each(|value| follow(value, rest, found)),
+        (Step::Each, Value::Object(fields)) => {
+            in_order(fields).for_each(|(_, value)| follow(value, rest, found));
+        }
         _ => {}
     }
 }
@@ -124,7 +127,7 @@ fn gather(value: &Value, lines: &mut Vec<String>) {
         Value::Number(number) => lines.push(number.to_string()),
         Value::String(text) => lines.push(text.clone()),
         Value::Array(items) => items.iter().for_each(|value| gather(value, lines)),
-        Value::Object(fields) => fields.values().for_each(|value| gather(value, lines)),
+        Value::Object(fields) => in_order(fields).for_each(|(_, value)| gather(value, lines)),
     }
 }
 

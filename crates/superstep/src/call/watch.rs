@@ -32,8 +32,8 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
     /// ```
     pub fn stream_mode(self, modes: impl IntoIterator<Item = StreamMode>) -> PartStream<Outcome<S>> {
         let modes: Vec<StreamMode> = modes.into_iter().collect();
-        let interest = interest(&modes, self.call.shows_inside);
-        PartStream::new(self.watched(interest), &modes)
+        let inside = self.call.shows_inside;
+        PartStream::new(self.watched(interest(&modes, inside)), &modes, inside)
     }
 
     /// Shows graphs inside too, in a stream by modes.

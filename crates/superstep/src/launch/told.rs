@@ -35,7 +35,7 @@ pub(super) fn graph_run(call: &Call, run: RunId, thread: Option<ThreadId>) -> Ar
     let metadata = call.metadata.iter().filter(|(key, _)| !key.starts_with("__"));
     let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
     let said = (call.tags.clone().into(), Arc::new(metadata));
-    GraphRun::new(run, &call.program.topology, (Namespace::root(), thread), said, None)
+    Arc::new(GraphRun::new(run, &call.program.topology, (Namespace::root(), thread), said, None))
 }
 
 /// Tells that the run is over: its last event, after all that it speaks of is saved.
@@ -56,7 +56,9 @@ pub(super) async fn told_last(shared: &Shared, ended: &Result<Outcome>, flushed:
     };
     flushed?;
     save_events(shared).await;
-    shared.flush().await
+    // The run is saved, whatever becomes of its last events.
+    let _ = shared.flush().await;
+    Ok(())
 }
 
 /// What a run begins with, for whoever watches; null when it goes on.

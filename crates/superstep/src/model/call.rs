@@ -139,7 +139,7 @@ impl Asked {
         let answered = answered.and_then(|answer| stamped(&cx, &call, &request, answer));
         match answered {
             Ok(answer) => {
-                if cx.0.shared.sink.is_some() {
+                if cx.0.shared.sink.as_ref().is_some_and(|sink| sink.wants(|interest| interest.calls)) {
                     told.tell(ModelEvent::Ended { answer: Arc::new(answer.clone()) }).await;
                 }
                 Ok(answer)
@@ -200,13 +200,10 @@ impl Told<'_> {
     /// Whether anybody wants the answer piece by piece.
     fn is_heard(&self) -> bool {
         let shared = &self.cx.0.shared;
-        let is_silent = |tags: &[String]| tags.iter().any(|tag| tag == NO_STREAM);
-        let node = &self.cx.node_spec().tags;
+        let node = self.cx.node();
         shared.sink.as_ref().is_some_and(|sink| sink.hears(|interest| interest.pieces))
-            && !is_silent(&self.call.tags)
-            && !is_silent(&shared.tags)
-            && !is_silent(node)
-            && shared.graph.as_ref().is_some_and(|graph| !graph.hides(self.cx.node()))
+            && !self.call.tags.iter().any(|tag| tag == NO_STREAM)
+            && shared.graph.as_ref().is_some_and(|graph| !graph.silences(node) && !graph.hides(node))
     }
 
     async fn tell(&self, what: ModelEvent) {

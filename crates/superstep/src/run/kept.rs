@@ -1,8 +1,10 @@
 //! Commits with the events that belong to them: each in the transaction of what it speaks of, numbered as it is saved.
 
+use std::sync::atomic::Ordering;
+
 use superstep_core::datum::Datum;
 use superstep_core::error::Result;
-use superstep_core::machine::Machine;
+use superstep_core::machine::{Event, Machine};
 use superstep_core::port::{Commit, StoredEvent};
 
 use super::save;
@@ -15,31 +17,61 @@ pub(super) fn keeping(shared: &Shared) -> Option<(&Sink, &Keeper)> {
     Some((sink, sink.kept.as_deref()?))
 }
 
-/// Saves a commit with the events that belong to it.
-pub(super) async fn save_with_events(shared: &Shared, machine: &Machine, commit: Commit) -> Result<()> {
-    let Some((sink, kept)) = keeping(shared) else { return save(shared, &commit).await };
-    for event in machine.saving_events() {
-        sink.keep_machine(shared, event);
+/// Saves a commit with the events that belong to it: those the machine made before it, and those that may be told once
+/// it is saved.
+pub(super) async fn save_with_events(
+    shared: &Shared,
+    machine: &Machine,
+    before: &[Event],
+    commit: Commit,
+) -> Result<()> {
+    if keeping(shared).is_none() {
+        return save(shared, &commit).await;
     }
-    save_numbered(shared, kept, commit).await
+    save_numbered(shared, before.iter().chain(machine.saving_events()), commit).await
 }
 
 /// Saves events that came after the last commit. What cannot be saved now is lost: the run itself is saved.
 pub(crate) async fn save_events(shared: &Shared) {
     let (Some((_, kept)), Some(lease)) = (keeping(shared), &shared.lease) else { return };
-    let commit = Commit::empty(lease.clone(), shared.namespace.clone());
-    let _ = save_numbered(shared, kept, commit).await;
+    // Nothing is saved after a save that failed.
+    if !kept.has_failed.load(Ordering::Relaxed) {
+        let commit = Commit::empty(lease.clone(), shared.namespace.clone());
+        let _ = save_numbered(shared, [].iter(), commit).await;
+    }
 }
 
-async fn save_numbered(shared: &Shared, kept: &Keeper, mut commit: Commit) -> Result<()> {
-    // Held while the commit is under way: what is numbered later is saved later.
+async fn save_numbered<'a>(
+    shared: &Shared,
+    events: impl Iterator<Item = &'a Event> + Send,
+    mut commit: Commit,
+) -> Result<()> {
+    let Some((sink, kept)) = keeping(shared) else { return Ok(()) };
+    // Held while the commit is under way: what is numbered later is saved later. Only then are the events of this commit
+    // laid with those that wait: another one must not take them along.
     let mut last = kept.last.lock().await;
-    let stored = |(number, body)| StoredEvent { number, run: shared.run, body: Datum::json(body) };
-    commit.events = (*last + 1..).zip(kept.take()).map(stored).collect();
+    if let Some((saver, thread)) = shared.saver.as_ref().zip(shared.thread.as_ref()).filter(|_| kept.is_unsure()) {
+        // An earlier commit was let go of while it was under way: the store knows how far it came.
+        *last = saver.last_event(thread).await?;
+        kept.sort_out(*last);
+    }
+    for event in events {
+        sink.keep_machine(shared, event);
+    }
+    let batch = kept.take(*last);
+    let stored = |(number, body): &(u64, serde_json::Value)| StoredEvent {
+        number: *number,
+        run: shared.run,
+        body: Datum::json(body.clone()),
+    };
+    commit.events = batch.events().iter().map(stored).collect();
     let newest = commit.events.last().map(|event| event.number);
     if newest.is_some() || commit.checkpoint.is_some() || !commit.pending.is_empty() || commit.status.is_some() {
-        save(shared, &commit).await?;
+        let saved = save(shared, &commit).await;
+        kept.has_failed.fetch_or(saved.is_err(), Ordering::Relaxed);
+        saved?;
     }
+    batch.is_saved();
     *last = newest.unwrap_or(*last);
     Ok(())
 }

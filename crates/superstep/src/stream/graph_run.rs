@@ -34,6 +34,8 @@ pub struct GraphRun {
     pub(crate) topology: Arc<Topology>,
     /// Nodes that streams do not show.
     hidden: Vec<Arc<str>>,
+    /// Whether what it says is not streamed while it comes.
+    is_silent: bool,
 }
 
 impl GraphRun {
@@ -43,7 +45,7 @@ impl GraphRun {
         (namespace, thread): (Namespace, Option<ThreadId>),
         (tags, metadata): (Arc<[String]>, Arc<BTreeMap<String, Value>>),
         outer: Option<(TaskId, Arc<GraphRun>)>,
-    ) -> Arc<Self> {
+    ) -> Self {
         let is_hidden = |tags: &[String]| tags.iter().any(|tag| tag == HIDDEN);
         let hidden = topology.nodes.iter().filter(|node| is_hidden(&node.tags)).map(|node| node.name.clone()).collect();
         let id = match &outer {
@@ -52,8 +54,21 @@ impl GraphRun {
                 RunId::from_bits(derive(&[b"graph", &task.bits().to_le_bytes(), namespace.as_str().as_bytes()]))
             }
         };
+        let is_silent = tags.iter().any(|tag| tag == NO_STREAM);
         let (graph, topology) = (topology.name.clone(), topology.clone());
-        Arc::new(Self { id, graph, namespace, thread, outer, tags, metadata, topology, hidden })
+        Self { id, graph, namespace, thread, outer, tags, metadata, topology, hidden, is_silent }
+    }
+
+    /// The same, inside of a node.
+    pub(crate) fn within(mut self, outer: &Self, node: &str) -> Self {
+        self.is_silent |= outer.silences(node);
+        self
+    }
+
+    /// Whether what a node says is not streamed while it comes.
+    pub(crate) fn silences(&self, node: &str) -> bool {
+        let node = self.topology.find(node).map(|id| self.topology.node(id));
+        self.is_silent || node.is_some_and(|node| node.tags.iter().any(|tag| tag == NO_STREAM))
     }
 
     pub(crate) fn hides(&self, node: &str) -> bool {

@@ -4,31 +4,38 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
+use superstep_core::error::Error;
 
 use super::events::Projection;
-use super::{EventForm, EventKind, ModelEvent, RunEvent, StreamEvent, ToolEvent};
+use super::{EventForm, EventKind, ModelEvent, RunEvent, StreamEvent, ToolEvent, form};
 use crate::context::{Shared, lock};
 
 /// What waits for the next commit.
 pub(crate) struct Keeper {
     waiting: Mutex<Waiting>,
-    /// The number of the last event that was given one. Held while a commit with events is under way: what comes later is
-    /// numbered later, and is saved later.
+    /// The number of the last event that was saved.
     pub(crate) last: tokio::sync::Mutex<u64>,
+    /// A commit has failed.
+    pub(crate) has_failed: AtomicBool,
 }
 
 struct Waiting {
     projection: Projection,
     events: VecDeque<StreamEvent>,
+    /// What was handed to a commit of which nobody knows whether it came about.
+    unsure: Vec<(u64, Value)>,
 }
 
 impl Keeper {
     /// Keeps events from behind the one with this number.
     pub(crate) fn new(last: u64) -> Self {
-        let waiting = Waiting { projection: Projection::new(EventForm::Superstep), events: VecDeque::new() };
-        Self { waiting: Mutex::new(waiting), last: tokio::sync::Mutex::new(last) }
+        let projection = Projection::new(EventForm::Superstep);
+        let waiting = Waiting { projection, events: VecDeque::new(), unsure: Vec::new() };
+        let (last, has_failed) = (tokio::sync::Mutex::new(last), AtomicBool::new(false));
+        Self { waiting: Mutex::new(waiting), last, has_failed }
     }
 
     pub(super) fn keep(&self, shared: &Shared, kind: &EventKind) {
@@ -43,13 +50,51 @@ impl Keeper {
         waiting.projection.project(&event, &mut waiting.events);
     }
 
-    /// What waits, as JSON.
-    pub(crate) fn take(&self) -> Vec<Value> {
-        let events = std::mem::take(&mut lock(&self.waiting).events);
-        events.iter().map(|event| super::form::told(serde_json::to_value(event).map_err(not_json))).collect()
+    /// Whether a commit with events was let go of while it was under way.
+    pub(crate) fn is_unsure(&self) -> bool {
+        !lock(&self.waiting).unsure.is_empty()
+    }
+
+    /// Forgets of what was under way what the store has, up to this number.
+    pub(crate) fn sort_out(&self, last: u64) {
+        lock(&self.waiting).unsure.retain(|(number, _)| *number > last);
+    }
+
+    /// What waits, numbered from behind the last; comes back unless it is said to be saved.
+    pub(crate) fn take(&self, last: u64) -> Batch<'_> {
+        let waiting = &mut *lock(&self.waiting);
+        let earlier = std::mem::take(&mut waiting.unsure).into_iter().map(|(_, body)| body);
+        let written = waiting.events.drain(..).map(|event| form::told(serde_json::to_value(&event).map_err(not_json)));
+        let events = (last + 1..).zip(earlier.chain(written)).collect();
+        Batch { kept: self, events, is_saved: false }
     }
 }
 
-fn not_json(error: serde_json::Error) -> superstep_core::error::Error {
-    superstep_core::error::Error::internal(error.to_string())
+/// Events of a commit that is under way.
+pub(crate) struct Batch<'a> {
+    kept: &'a Keeper,
+    events: Vec<(u64, Value)>,
+    is_saved: bool,
+}
+
+impl Batch<'_> {
+    pub(crate) fn events(&self) -> &[(u64, Value)] {
+        &self.events
+    }
+
+    pub(crate) fn is_saved(mut self) {
+        self.is_saved = true;
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        if !self.is_saved {
+            lock(&self.kept.waiting).unsure = std::mem::take(&mut self.events);
+        }
+    }
+}
+
+fn not_json(error: serde_json::Error) -> Error {
+    Error::internal(error.to_string())
 }

@@ -78,7 +78,7 @@ pub(crate) fn interest(modes: &[StreamMode], inside: bool) -> Interest {
         graphs: all,
         starts: all || is_watched || has(StreamMode::Messages),
         ends: all || is_watched || has(StreamMode::Updates) || has(StreamMode::Messages),
-        values: all || has(StreamMode::Values),
+        values: all || has(StreamMode::Values) || has(StreamMode::Messages),
         checkpoints: all || is_saved,
         questions: all || has(StreamMode::Values) || has(StreamMode::Updates),
         custom: all || has(StreamMode::Custom),
@@ -190,8 +190,8 @@ pub struct PartStream<T> {
 }
 
 impl<T: Unpin> PartStream<T> {
-    pub(crate) fn new(run: RunStream<T>, modes: &[StreamMode]) -> Self {
-        Self { run, modes: Modes::new(modes), waiting: VecDeque::new() }
+    pub(crate) fn new(run: RunStream<T>, modes: &[StreamMode], inside: bool) -> Self {
+        Self { run, modes: Modes::new(modes, inside), waiting: VecDeque::new() }
     }
 
     /// The next part, or `None` when the run has ended.

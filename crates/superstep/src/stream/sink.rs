@@ -57,10 +57,11 @@ impl Sink {
 
     /// Tells what the machine says, after it was saved where it is.
     pub(crate) async fn publish(&self, shared: &Shared, events: Vec<Event>) {
-        for event in events {
-            self.keep_machine(shared, &event);
-            self.show(shared, event).await;
+        // All of them before a reader is waited for.
+        for event in &events {
+            self.keep_machine(shared, event);
         }
+        self.publish_saved(shared, events).await;
     }
 
     /// Tells what the machine says and what the store has been given already.

@@ -20,12 +20,19 @@ use crate::output::NodeError;
 
 /// A call that a person is asked about.
 pub(super) struct Doubtful<'a> {
+    /// Its place among the calls of the message.
+    pub(super) place: usize,
     pub(super) call: &'a ToolCall,
     pub(super) known: Arc<Known>,
     pub(super) args: Map<String, Value>,
 }
 
 impl Doubtful<'_> {
+    /// The part of the task in which it is asked about.
+    fn part(&self, cx: &Cx) -> Cx {
+        cx.part(&format!("approve {} {}", self.place, self.call.id))
+    }
+
     fn shown(&self) -> Value {
         shown(self.call, &self.args, self.known.tool.spec())
     }
@@ -52,16 +59,27 @@ impl Doubtful<'_> {
     }
 }
 
-/// Asks about each call by itself; nothing for those whose question is open.
+/// Asks about each call by itself; nothing for those whose question is open. The question of a call is its own: whatever
+/// becomes of the others, and of the list of tools, its answer stays with it.
 pub(super) async fn ask_each(cx: &Cx, calls: Vec<Doubtful<'_>>) -> Result<Vec<Option<Verdict>>, NodeError> {
     let mut verdicts = Vec::new();
     for call in calls {
+        let part = call.part(cx);
         let text = format!("May `{}` be run?", call.call.name);
-        let answer = ask(cx, call.shown(), &text, call.schema()).await?;
+        let answer = ask(&part, call.shown(), &text, call.schema()).await?;
+        cx.0.cell.add_asked(part.0.cell.take_asked());
         let approval = answer.map(serde_json::from_value).transpose()?;
         verdicts.push(approval.map(|approval| call.verdict(approval)));
     }
     Ok(verdicts)
+}
+
+/// What a person said of a call that nobody would be asked about any more: it still counts.
+pub(super) async fn was_told(cx: &Cx, call: &Doubtful<'_>) -> Result<bool, NodeError> {
+    if cx.answers().is_none() {
+        return Ok(false);
+    }
+    Ok(ask(&call.part(cx), Value::Null, "", Value::Null).await?.is_some())
 }
 
 /// Asks about all calls in one question, whose answer is a list in the same order; nothing while it is open.
@@ -77,6 +95,10 @@ pub(super) async fn ask_together(cx: &Cx, calls: Vec<Doubtful<'_>>) -> Result<Ve
         return Ok(calls.into_iter().map(|_| None).collect());
     };
     let approvals: Vec<Approval> = serde_json::from_value(answer)?;
+    if approvals.len() != count {
+        let changed = "the tools are not those that were asked about";
+        return Ok(calls.into_iter().map(|_| Some(Verdict::Refuse(changed.to_owned()))).collect());
+    }
     Ok(calls.into_iter().zip(approvals).map(|(call, approval)| Some(call.verdict(approval))).collect())
 }
 

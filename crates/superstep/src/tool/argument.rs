@@ -12,6 +12,9 @@ use superstep_core::suggest::known_names;
 use superstep_core::tool::{ToolError, ToolSpec};
 use superstep_core::types::Schema;
 
+/// How many problems of one call are told.
+const PROBLEMS: usize = 10;
+
 /// What a tool can take as its arguments: anything that reads from JSON and has a JSON Schema.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the arguments of a tool",
@@ -100,6 +103,10 @@ pub(super) fn check(spec: &ToolSpec, schema: Option<&Schema>, args: &Map<String,
     }));
     if problems.is_empty() {
         return Ok(());
+    }
+    if problems.len() > PROBLEMS {
+        let more = problems.split_off(PROBLEMS).len();
+        problems.push(format!("and {more} more"));
     }
     Err(ToolError::new(format!("bad arguments for `{}`: {}", spec.name, problems.join("; "))))
 }

@@ -8,7 +8,7 @@ use superstep_core::command::Output;
 use superstep_core::message::ToolCall;
 use superstep_core::suggest::known_names;
 
-use super::approve::{Doubtful, ask_each, ask_together};
+use super::approve::{Doubtful, ask_each, ask_together, was_told};
 use super::call::{CAP, Job, Verdict, failure};
 use super::errors::{Errors, FailureKind};
 use super::list::{KnownTools, Tools};
@@ -115,7 +115,8 @@ impl ToolNode {
         let tools = self.tools.known().await?;
         let judged = self.judge(cx, &turn, &tools).await?;
         let asked = cx.0.cell.take_asked();
-        let is_alone = judged.len() == 1;
+        // A call without siblings is kept with the node's own result, which follows at once; not where that may wait.
+        let is_alone = judged.len() == 1 && cx.0.shared.backlog.is_none();
         let mut work = Vec::new();
         for (place, call, verdict) in judged {
             let Some(verdict) = verdict else { continue };
@@ -124,7 +125,6 @@ impl ToolNode {
             let (errors, timeout) = (&self.errors, self.timeout);
             let job = Job { call, turn: &turn, cx: part.clone(), errors, timeout, field: &self.field };
             let settle = job.settle(verdict);
-            // A call without siblings is kept with the node's own result, which follows at once.
             let future: superstep_core::port::BoxFuture<'_, _> = match is_alone {
                 true => Box::pin(settle),
                 false => Box::pin(async move { cx.once(&key, settle).await }),
@@ -164,7 +164,18 @@ impl ToolNode {
     ) -> Result<Vec<(usize, &'a ToolCall, Option<Verdict>)>, NodeError> {
         let (mut judged, mut places, mut doubtful) = (Vec::new(), Vec::new(), Vec::new());
         for (place, call) in turn.calls() {
-            let verdict = match self.look(call, tools) {
+            let verdict = match self.look(place, call, tools) {
+                Look::Clear(Verdict::Run(known, args)) => {
+                    let doubt = Doubtful { place, call, known, args };
+                    match !self.together && was_told(cx, &doubt).await? {
+                        true => {
+                            places.push(judged.len());
+                            doubtful.push(doubt);
+                            None
+                        }
+                        false => Some(Verdict::Run(doubt.known, doubt.args)),
+                    }
+                }
                 Look::Clear(verdict) => Some(verdict),
                 Look::Doubt(doubt) => {
                     places.push(judged.len());
@@ -185,7 +196,7 @@ impl ToolNode {
     }
 
     /// What is to be done about a call, as far as no person is needed to say so.
-    fn look<'a>(&self, call: &'a ToolCall, tools: &KnownTools) -> Look<'a> {
+    fn look<'a>(&self, place: usize, call: &'a ToolCall, tools: &KnownTools) -> Look<'a> {
         let Some(known) = tools.get(&call.name) else {
             return Look::Clear(Verdict::Fail(failure(call, FailureKind::UnknownTool, unknown(&call.name, tools))));
         };
@@ -196,7 +207,7 @@ impl ToolNode {
         let checked = arguments(call).and_then(|args| known.check(&args).map(|()| args).map_err(|error| error.message));
         match checked {
             Err(text) => Look::Clear(Verdict::Fail(failure(call, FailureKind::BadArguments, text))),
-            Ok(args) if rule == Rule::Ask => Look::Doubt(Doubtful { call, known: known.clone(), args }),
+            Ok(args) if rule == Rule::Ask => Look::Doubt(Doubtful { place, call, known: known.clone(), args }),
             Ok(args) => Look::Clear(Verdict::Run(known.clone(), args)),
         }
     }

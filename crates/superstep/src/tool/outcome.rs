@@ -90,7 +90,9 @@ impl Frame<'_> {
             message.metadata.entry(key).or_insert(value);
         }
         if let Some(artifact) = artifact {
-            message.metadata.insert("artifact".to_owned(), artifact);
+            let bytes = artifact.to_string().len();
+            let kept = if bytes > CAP { serde_json::json!({ "cut_from_bytes": bytes }) } else { artifact };
+            message.metadata.insert("artifact".to_owned(), kept);
         }
         if is_error {
             message = message.with_status(ToolStatus::Error).with_metadata("error", FailureKind::Failed.name());

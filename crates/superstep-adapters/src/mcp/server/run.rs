@@ -12,7 +12,6 @@ use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, ContentBlock, ProgressNotificationParam, ProgressToken};
 use rmcp::service::Peer;
 use serde_json::{Map, Value};
-use superstep_core::error::panic_text;
 use superstep_core::message::Content;
 use superstep_core::port::{BoxFuture, Invocation, Progress, Watcher};
 use superstep_core::tool::{ToolError, ToolOutput};
@@ -73,7 +72,8 @@ async fn unharmed(call: impl Future<Output = Result<ToolOutput, ToolError>>) -> 
     let mut call = pin!(call);
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
         Ok(poll) => poll,
-        Err(panic) => Poll::Ready(Err(ToolError::new(format!("the tool panicked: {}", panic_text(&*panic))))),
+        // What it said is for us and not for whoever called.
+        Err(_) => Poll::Ready(Err(ToolError::new("the tool panicked"))),
     })
     .await
 }

@@ -49,8 +49,8 @@ fn what_a_thread_leaves_is_swept_away() {
     assert!(plain.keys().iter().any(|key| key.contains("/part/")));
     let is_clear = || !plain.keys().iter().any(|key| key.contains("/part/"));
     until(|| is_clear().then_some(()));
-    let left = plain.keys().into_iter().filter(|key| key.contains("/in/")).count();
-    assert!(left <= 6, "of each thread only that it is gone: {:?}", plain.keys());
+    // The last keys of a thread go a moment after its values.
+    until(|| (plain.keys().into_iter().filter(|key| key.contains("/in/")).count() <= 6).then_some(()));
     drop(store);
 
     let store = KeyValueStore::options().time_to_live(LIFE).compression(false).open(plain.clone()).unwrap();

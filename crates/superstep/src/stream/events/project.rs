@@ -133,6 +133,9 @@ impl Projection {
             Event::Values { .. } => {
                 let GraphPlace { place, written } = self.graph(graph);
                 let (place, written) = (place.clone(), std::mem::take(written));
+                // The superstep is over, also for tasks that were called off.
+                self.tasks.retain(|_, task| task.graph.id != graph.id);
+                self.calls.retain(|_, call| call.graph.id != graph.id);
                 if !written.is_empty() {
                     let data = json!({"chunk": by_node(written)});
                     out.push_back(Of::graph(&place).says("on_chain_stream", data));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use superstep_core::checkpoint::Source;
-use superstep_core::id::{CheckpointId, TaskId, ThreadId};
+use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId};
 use superstep_core::machine::Event;
 use superstep_core::message::{Message, MessageId, Messages};
 use superstep_core::port::StateRef;
@@ -13,24 +13,25 @@ use superstep_core::time::Time;
 
 use super::{PartData, StreamMode, StreamPart, form};
 use crate::stream::events::Projection;
-use crate::stream::graph_run::NO_STREAM;
 use crate::stream::{EventForm, EventKind, GraphRun, ModelEvent, RunEvent, ToolEvent};
 
 /// Which modes are shown, and what has been shown in them.
 pub(super) struct Modes {
     wanted: Vec<StreamMode>,
+    /// Whether graphs inside are shown.
+    inside: bool,
     seq: u64,
     events: Projection,
     /// Messages that were shown, or that a node found when it began.
     shown: BTreeSet<MessageId>,
     /// The lists of messages that tasks which run began with, to tell old messages from new ones.
-    views: BTreeMap<TaskId, Vec<Messages>>,
+    views: BTreeMap<TaskId, (RunId, Vec<Messages>)>,
 }
 
 impl Modes {
-    pub(super) fn new(modes: &[StreamMode]) -> Self {
+    pub(super) fn new(modes: &[StreamMode], inside: bool) -> Self {
         let events = Projection::new(EventForm::Superstep);
-        Self { wanted: modes.to_vec(), seq: 0, events, shown: BTreeSet::new(), views: BTreeMap::new() }
+        Self { wanted: modes.to_vec(), inside, seq: 0, events, shown: BTreeSet::new(), views: BTreeMap::new() }
     }
 
     fn has(&self, mode: StreamMode) -> bool {
@@ -46,7 +47,9 @@ impl Modes {
             let events = events.into_iter().map(|event| PartData::Event(Box::new(event)));
             out.extend(events.map(|data| part(&graph, StreamMode::Events, data)));
         }
-        self.by_mode(event, &graph, &mut |mode, data| out.push_back(part(&graph, mode, data)));
+        if self.inside || graph.namespace.is_root() {
+            self.by_mode(event, &graph, &mut |mode, data| out.push_back(part(&graph, mode, data)));
+        }
         for part in out.iter_mut().skip(before) {
             self.seq += 1;
             part.seq = self.seq;
@@ -88,15 +91,19 @@ impl Modes {
     /// Messages that come whole: what a task wrote, without what was streamed and what was there before.
     fn messages(&mut self, graph: &Arc<GraphRun>, said: &Event, add: &mut dyn FnMut(StreamMode, PartData)) {
         match said {
-            Event::TaskStarted { task, view: Some(view), .. } => drop(self.views.insert(*task, lists(view))),
+            Event::TaskStarted { task, view: Some(view), .. } => {
+                drop(self.views.insert(*task, (graph.id, lists(view))));
+            }
+            // The superstep is over, also for tasks that were called off.
+            Event::Values { .. } => self.views.retain(|_, (of, _)| *of != graph.id),
             Event::TaskFailed { task, .. } | Event::TaskAsked { task, .. } => drop(self.views.remove(task)),
             Event::TaskDone { task, node, step, update, .. } => {
                 let view = self.views.remove(task);
-                if is_silent(graph, node) {
+                if graph.silences(node) {
                     return;
                 }
                 for message in form::messages(&graph.topology, update) {
-                    let was_there = view.iter().flatten().any(|list| has_message(list, &message));
+                    let was_there = view.iter().flat_map(|(_, lists)| lists).any(|list| has_message(list, &message));
                     let is_new = message.id.as_ref().is_none_or(|id| self.shown.insert(id.clone()));
                     if is_new && !was_there {
                         let (message, node, step) = (Arc::new(message), node.clone(), *step);
@@ -212,13 +219,6 @@ fn checkpoint(graph: &GraphRun, saved: (CheckpointId, Option<CheckpointId>, i64,
     metadata.insert("source".to_owned(), json!(source));
     metadata.insert("step".to_owned(), json!(step));
     json!({"config": config(id), "parent_config": parent.map(config), "values": values, "metadata": metadata})
-}
-
-/// Whether a node says nothing in the mode of messages.
-fn is_silent(graph: &GraphRun, node: &str) -> bool {
-    let is_tag = |tag: &String| tag == NO_STREAM;
-    let node = graph.topology.find(node).map(|id| graph.topology.node(id));
-    graph.tags.iter().any(is_tag) || node.is_some_and(|node| node.tags.iter().any(is_tag))
 }
 
 /// The lists of messages of a state.

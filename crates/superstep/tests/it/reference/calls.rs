@@ -282,7 +282,11 @@ fn schemas_have_defaults_and_required_fields() {
     let a = g.node("a", || ());
     g.edge(START, a).edge(a, END).input(["item", "count"]).output(["count", "log"]).configurable::<Options>();
     let graph = g.compile().unwrap();
-    let keys = |schema: &Value| schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let keys = |schema: &Value| {
+        let mut keys: Vec<String> = schema["properties"].as_object().unwrap().keys().cloned().collect();
+        keys.sort();
+        keys
+    };
     let (input, output) = (graph.input_schema(), graph.output_schema());
     assert_eq!(
         (keys(&input), keys(&output)),

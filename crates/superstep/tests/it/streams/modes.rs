@@ -273,3 +273,35 @@ async fn all_modes_at_once() {
     }
     assert_eq!(seen.len(), modes.len(), "{seen:?}");
 }
+
+/// A graph with another inside its node `inner`, which has this tag.
+fn nested(tag: &str) -> superstep::Compiled<Chat, SharedModel> {
+    let mut outer = Graph::<Chat, SharedModel>::new("outer");
+    let inner = outer.node("inner", node(chat().compile().unwrap()).tag(tag));
+    outer.edge(START, inner).edge(inner, END);
+    outer.compile().unwrap()
+}
+
+/// R-FWK-61: what is said of a node holds for the graph inside it.
+#[tokio::test]
+async fn tags_hold_for_graphs_inside() {
+    let mut events = nested("hidden").run(hello()).context(speaker("a b")).stream_events();
+    while let Some(event) = events.next().await {
+        assert_eq!((&*event.name, event.metadata.node()), ("outer", None), "{}", event.event);
+    }
+    let run = nested("nostream").run(hello()).context(speaker("a b")).subgraphs();
+    let (shown, done) = parts(run, [StreamMode::Messages, StreamMode::Updates]).await;
+    assert!(shown.iter().all(|(mode, _)| mode.starts_with("updates")), "{shown:?}");
+    assert_eq!(done.unwrap().state.messages.len(), 1);
+    let run = nested("loud").run(hello()).context(speaker("a b")).subgraphs();
+    assert!(parts(run, [StreamMode::Messages]).await.0.len() >= 2);
+}
+
+/// R-REF-130: one mode more changes nothing about the others.
+#[tokio::test]
+async fn events_do_not_show_graphs_inside_in_other_modes() {
+    let run = nested("loud").run(hello()).context(speaker("a b"));
+    let (shown, _) = parts(run, [StreamMode::Updates, StreamMode::Events]).await;
+    assert_eq!(shown.iter().filter(|(mode, _)| mode.starts_with("updates")).count(), 1);
+    assert!(shown.iter().any(|(mode, _)| mode.starts_with("events inner")));
+}

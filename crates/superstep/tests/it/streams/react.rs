@@ -104,7 +104,37 @@ async fn the_transcript_of_an_agent() {
             "It is 18 degrees."
         ]
     );
-    insta::assert_snapshot!(lines.join("\n"), @"");
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    on_chain_start react input
+    on_checkpoint react checkpoint_id,next,source,step
+    on_chain_start agent input
+    on_chat_model_start script input
+    on_chat_model_stream … chunk,index,message_id
+    on_chat_model_end script output,usage
+    on_chain_stream agent chunk
+    on_chain_end agent output
+    on_chain_stream react chunk
+    on_checkpoint react checkpoint_id,next,source,step
+    on_chain_start tools input
+    on_tool_start weather input,tool,tool_call_id
+    on_custom_event on_tool_progress progress,tool,tool_call_id
+    on_tool_end weather duration_ms,output
+    on_tool_start traffic input,tool,tool_call_id
+    on_tool_error traffic attempt,error,tool,will_retry
+    on_chain_stream tools chunk
+    on_chain_end tools output
+    on_chain_stream react chunk
+    on_checkpoint react checkpoint_id,next,source,step
+    on_chain_start agent input
+    on_chat_model_start script input
+    on_chat_model_stream … chunk,index,message_id
+    on_chat_model_end script output,usage
+    on_chain_stream agent chunk
+    on_chain_end agent output
+    on_chain_stream react chunk
+    on_checkpoint react checkpoint_id,next,source,step
+    on_chain_end react output
+    ");
 }
 
 /// R-REF-134: a tool begins, says how far it is, and ends; parallel ones do not mix, and a failed one says why.

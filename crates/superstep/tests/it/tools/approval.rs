@@ -7,7 +7,7 @@ use superstep::prelude::*;
 use superstep::tool::{Approval, Policy, SharedTool, ToolSpec, tool_fn};
 use superstep::{Code, Compiled};
 
-use super::{Chat, ChatUpdate, Runs, Text, answers, asks, echo, graph, text};
+use super::{Chat, ChatUpdate, Runs, Text, answers, asks, echo, graph, graph_in, text};
 use crate::support::{only_question, refused};
 
 /// A destructive tool that counts its calls.
@@ -190,4 +190,30 @@ async fn calls_may_be_asked_about_together() {
     let done = graph.resume("t", json!([Approval::reject("keep it"), yes(1)])).await.unwrap();
     assert_eq!(told(&done.state.messages), ["not executed: keep it", "hi", "deleted 2"]);
     assert_eq!((runs.of("delete"), runs.of("echo")), (1, 1));
+}
+
+/// R-FWK-86: an answer stays with its call, also when the tools have changed since: what was rejected does not run, and what
+/// was approved does.
+#[tokio::test]
+async fn an_answer_stays_with_its_call() {
+    let (runs, store) = (Runs::default(), Memory::new());
+    let node = |is_destructive: bool| {
+        let seen = runs.clone();
+        let spec = ToolSpec::new("wipe", "Wipes a disk.");
+        let spec = if is_destructive { spec.destructive() } else { spec.read_only() };
+        let wipe = tool_fn(spec, move |_args: Text, _cx| {
+            seen.note("wipe");
+            async move { "wiped" }
+        });
+        ToolNode::new([wipe, delete(&runs)])
+    };
+    let paused =
+        graph_in(store.clone(), node(true)).run(calls(&[("wipe", "a"), ("delete", "b")])).thread("t").await.unwrap();
+    let asked = paused.questions();
+    assert_eq!(asked.len(), 2);
+    let said = [(asked[0].id, json!(Approval::reject("never"))), (asked[1].id, approve(&asked[1]))];
+    let changed = graph_in(store, node(false));
+    let done = changed.resume_with("t", said.into_iter().collect::<Answers>()).await.unwrap();
+    assert_eq!((runs.of("wipe"), runs.of("delete")), (0, 1));
+    assert_eq!(told(&done.state.messages), ["not executed: never", "deleted b"]);
 }
