@@ -71,7 +71,7 @@ async fn save_numbered<'a>(
         kept.has_failed.fetch_or(saved.is_err(), Ordering::Relaxed);
         saved?;
     }
-    batch.is_saved();
+    batch.saved();
     *last = newest.unwrap_or(*last);
     Ok(())
 }

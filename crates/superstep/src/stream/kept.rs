@@ -82,7 +82,7 @@ impl Batch<'_> {
         &self.events
     }
 
-    pub(crate) fn is_saved(mut self) {
+    pub(crate) fn saved(mut self) {
         self.is_saved = true;
     }
 }

@@ -57,40 +57,44 @@ fn app() -> App {
     App { model: model.into(), tools: Tools::new([weather(), traffic()]).unwrap(), secret: MARKER }
 }
 
+/// The lines of a stream, what its pieces make, and the messages that models ended with.
+async fn transcript(stream: &mut superstep::EventStream<superstep::Outcome<Chat>>) -> (Vec<String>, Said, Said) {
+    let (mut lines, mut pieces, mut whole) = (Vec::<String>::new(), Said::new(), Said::new());
+    while let Some(event) = stream.next().await {
+        let written = serde_json::to_value(&event).unwrap();
+        let data = &written["data"];
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let mut keys: Vec<&str> = data.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        let mut line = format!("{} {} {}", event.event, event.name, keys.join(","));
+        if event.event == "on_chat_model_stream" {
+            let (id, text) = (text(&data["message_id"]), text(&data["chunk"]));
+            match pieces.last_mut() {
+                Some((known, joined)) if *known == id => joined.push_str(&text),
+                _ => pieces.push((id, text)),
+            }
+            line = format!("on_chat_model_stream … {}", keys.join(","));
+        }
+        if event.event == "on_chat_model_end" {
+            whole.push((text(&data["output"]["id"]), text(&data["output"]["content"])));
+        }
+        if lines.last() != Some(&line) {
+            lines.push(line);
+        }
+    }
+    (lines, pieces, whole)
+}
+
+/// Messages by their ids.
+type Said = Vec<(String, String)>;
+
 /// R-FWK-57, R-FWK-60, R-REF-134: the events of the whole loop in their order, with their keys; joined pieces are the
 /// messages, and nothing is sent twice.
 #[tokio::test]
 async fn the_transcript_of_an_agent() {
     let run = react(Memory::new()).run(Chat::input().messages("How is it in Paris?")).thread("t").context(app());
     let mut stream = run.max_concurrency(1).stream_events();
-    let (mut lines, mut pieces, mut whole) = (Vec::new(), Vec::<(String, String)>::new(), Vec::new());
-    while let Some(event) = stream.next().await {
-        let written = serde_json::to_value(&event).unwrap();
-        let mut keys: Vec<&str> = written["data"].as_object().unwrap().keys().map(String::as_str).collect();
-        keys.sort_unstable();
-        let line = format!("{} {} {}", event.event, event.name, keys.join(","));
-        match event.event {
-            "on_chat_model_stream" => {
-                let id = written["data"]["message_id"].as_str().unwrap().to_owned();
-                let text = written["data"]["chunk"].as_str().unwrap();
-                match pieces.last_mut() {
-                    Some((known, joined)) if *known == id => joined.push_str(text),
-                    _ => pieces.push((id, text.to_owned())),
-                }
-                if lines.last().is_some_and(|last: &String| last.starts_with("on_chat_model_stream")) {
-                    continue;
-                }
-                lines.push("on_chat_model_stream … chunk,index,message_id".to_owned());
-                continue;
-            }
-            "on_chat_model_end" => {
-                let output = &written["data"]["output"];
-                whole.push((output["id"].as_str().unwrap().to_owned(), output["content"].as_str().unwrap().to_owned()));
-            }
-            _ => {}
-        }
-        lines.push(line);
-    }
+    let (lines, pieces, whole) = transcript(&mut stream).await;
     let done = stream.finish().await.unwrap();
     assert_eq!(pieces, whole);
     let kept: Vec<String> = done.state.messages.iter().map(|message| message.text().into_owned()).collect();
@@ -110,6 +114,7 @@ async fn the_transcript_of_an_agent() {
     on_chain_start agent input
     on_chat_model_start script input
     on_chat_model_stream … chunk,index,message_id
+    on_chat_model_stream … chunk,index,message_id,tool_call
     on_chat_model_end script output,usage
     on_chain_stream agent chunk
     on_chain_end agent output
