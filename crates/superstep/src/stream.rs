@@ -181,8 +181,11 @@ impl<T: Unpin> Stream for RunStream<T> {
         match this.events.poll_recv(context) {
             Poll::Ready(Some(event)) => Poll::Ready(Some(this.numbered(event))),
             Poll::Ready(None) => Poll::Ready(None),
-            // The run is over but a child still holds its end of the channel: nothing more will come.
-            Poll::Pending if this.run.is_none() => Poll::Ready(None),
+            // The run is over, but a child still holds its end of the channel, or this task has had its share of the
+            // runtime: what is there still comes, and nothing more.
+            Poll::Pending if this.run.is_none() => {
+                Poll::Ready(this.events.try_recv().ok().map(|event| this.numbered(event)))
+            }
             Poll::Pending => Poll::Pending,
         }
     }

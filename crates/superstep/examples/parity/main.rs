@@ -46,7 +46,11 @@ impl Builder<'_> {
     fn graph(&self, case: &Value, name: &str) -> Result<Graph<Record>> {
         let mut graph = Graph::<Record>::with_schema(name, Schema::from_json("state", &case["schema"])?);
         graph.compat(self.compat);
-        let by_name = || case["nodes"].as_object().into_iter().flat_map(Map::keys).cloned().collect();
+        let by_name = || {
+            let mut names: Vec<String> = case["nodes"].as_object().into_iter().flat_map(Map::keys).cloned().collect();
+            names.sort();
+            names
+        };
         let names = case.get("order").map_or_else(by_name, |order| many(order).iter().map(text).collect::<Vec<_>>());
         for name in names {
             self.node(&mut graph, case, &name, &case["nodes"][&name])?;

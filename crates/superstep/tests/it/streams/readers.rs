@@ -118,3 +118,16 @@ async fn open_calls_are_closed_before_a_model_reads_them() {
     let done = graph().run(Chat::input().messages([call, Message::user("and?")])).context(Reads.into()).await.unwrap();
     assert_eq!(done.state.messages.last().unwrap().text(), "call|not executed: the run went on without it|and?");
 }
+
+/// R-FWK-62: a reader that never lets others run still gets every event, to the last.
+#[tokio::test]
+async fn a_busy_reader_gets_the_last_event() {
+    for _ in 0..50 {
+        let mut stream = graph().run(hello()).context(speaker("a b c d e f g h")).stream();
+        let mut last = None;
+        while let Some(event) = stream.next().await {
+            last = Some(matches!(event.kind, EventKind::Ended { .. }));
+        }
+        assert_eq!(last, Some(true));
+    }
+}
