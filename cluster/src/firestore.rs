@@ -56,7 +56,7 @@ impl Emulator {
             emulator.port
         );
         run(Command::new("setsid").args(["-f", "sh", "-c", &script]))?;
-        emulator.watch(owner)?;
+        crate::watch(&emulator.folder, owner, &end(&emulator.folder))?;
         let begun = Instant::now();
         while !emulator.answers() {
             if begun.elapsed() > START {
@@ -103,16 +103,6 @@ impl Emulator {
             Some(said == *b"HTTP/1.1 200")
         };
         ask().unwrap_or(false)
-    }
-
-    /// Leaves somebody who cleans up when the owner has ended.
-    fn watch(&self, owner: u32) -> Result<(), String> {
-        let place = self.folder.display();
-        let script = format!(
-            "cd /; while kill -0 {owner} && [ -d '{place}' ]; do sleep 1; done; [ -d '{place}' ] || exit; {}",
-            end(&self.folder)
-        );
-        run(Command::new("setsid").args(["-f", "sh", "-c", &script])).map(drop)
     }
 }
 

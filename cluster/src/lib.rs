@@ -230,3 +230,11 @@ pub fn free_port() -> Result<u16, String> {
     let bound = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     bound.map(|address| address.port()).map_err(|error| format!("no port: {error}"))
 }
+
+/// Leaves somebody who does this when the owner of a folder has ended, unless the folder has gone by then.
+pub(crate) fn watch(folder: &Path, owner: u32, end: &str) -> Result<(), String> {
+    let place = folder.display();
+    let script =
+        format!("cd /; while kill -0 {owner} && [ -d '{place}' ]; do sleep 1; done; [ -d '{place}' ] || exit; {end}");
+    run(Command::new("setsid").args(["-f", "sh", "-c", &script])).map(drop)
+}

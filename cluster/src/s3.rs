@@ -65,7 +65,7 @@ impl S3 {
             python.display()
         );
         run(Command::new("setsid").args(["-f", "sh", "-c", &script]))?;
-        server.watch(owner)?;
+        crate::watch(&server.folder, owner, &end(&server.folder))?;
         let begun = Instant::now();
         while !server.answers() {
             if begun.elapsed() > START {
@@ -112,16 +112,6 @@ impl S3 {
             Some(said.contains("<Code>Ready</Code>"))
         };
         ask().unwrap_or(false)
-    }
-
-    /// Leaves somebody who cleans up when the owner has ended.
-    fn watch(&self, owner: u32) -> Result<(), String> {
-        let place = self.folder.display();
-        let script = format!(
-            "cd /; while kill -0 {owner} && [ -d '{place}' ]; do sleep 1; done; [ -d '{place}' ] || exit; {}",
-            end(&self.folder)
-        );
-        run(Command::new("setsid").args(["-f", "sh", "-c", &script])).map(drop)
     }
 }
 

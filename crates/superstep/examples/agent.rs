@@ -3,11 +3,11 @@
 
 use std::io::Write;
 
-use superstep::StreamMode;
 use superstep::core::message::ToolCall;
-use superstep::model::{Reply, Scripted, SharedModel};
+use superstep::model::{Piece, Reply, Scripted, SharedModel};
 use superstep::prelude::*;
 use superstep::tool::{Tools, wants_tools};
+use superstep::{PartData, StreamMode};
 
 #[derive(State, Clone, Serialize, Deserialize)]
 struct Chat {
@@ -43,8 +43,11 @@ async fn main() -> superstep::Result<()> {
     let run = agent.run(Chat::input().messages("How is it in Paris?")).context(model.into());
     let mut parts = run.stream_mode([StreamMode::Messages]);
     while let Some(part) = parts.next().await {
-        print!("{}", part.data.text().unwrap_or_default());
-        std::io::stdout().flush().expect("the terminal can be written to");
+        // What a model says comes in pieces; the answer of the tool comes whole, and is for the model.
+        if let PartData::Piece { piece: Piece::Text(text), .. } = &part.data {
+            print!("{text}");
+            std::io::stdout().flush().expect("the terminal can be written to");
+        }
     }
     println!();
     Ok(())

@@ -46,14 +46,12 @@ pub struct Asked {
     model: SharedModel,
     request: Request,
     tags: Vec<String>,
-    open_calls: String,
 }
 
 impl Cx {
     /// Asks a model. What it says is streamed to whoever watches the run, and its tokens count against the run's budget.
     pub fn model(&self, model: &SharedModel) -> Asked {
-        let open_calls = "the run went on without it".to_owned();
-        Asked { cx: self.clone(), model: model.clone(), request: Request::default(), tags: Vec::new(), open_calls }
+        Asked { cx: self.clone(), model: model.clone(), request: Request::default(), tags: Vec::new() }
     }
 }
 
@@ -126,9 +124,9 @@ impl Asked {
     }
 
     async fn ask(self) -> Result<Answer> {
-        let Self { cx, model, mut request, tags, open_calls } = self;
+        let Self { cx, model, mut request, tags } = self;
         // Providers refuse a list in which a call is left open.
-        request.messages = close_unanswered(&request.messages, &open_calls);
+        request.messages = close_unanswered(&request.messages, "the run went on without it");
         let call = Arc::new(call(&cx, &model, tags));
         let request = Arc::new(request);
         let mut told = Told { cx: &cx, call: &call, index: 0 };
