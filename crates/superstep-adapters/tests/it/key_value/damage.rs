@@ -115,7 +115,7 @@ fn check_damaged<K: KeyValue>(store: &KeyValueStore<K>, ids: &[CheckpointId], le
 
 /// What holds of a damaged thread that is deleted: nothing of it is left, and it can begin anew.
 fn check_deleted<K: KeyValue>(store: &KeyValueStore<K>, ids: &[CheckpointId]) {
-    block_on(store.delete_thread(&"t".into())).unwrap();
+    super::once_free(|| block_on(store.delete_thread(&"t".into())));
     assert_eq!(block_on(store.threads(&ThreadsQuery::default())).unwrap(), ["other".into()]);
     assert_eq!(block_on(store.status(&"t".into())).unwrap(), None);
     assert!(block_on(store.store().list("superstep/in/t/part/", None, 9)).unwrap().is_empty());
@@ -278,7 +278,7 @@ fn of_a_damaged_whole_nothing_is_readable_and_it_can_be_deleted() {
     let ids = written(Files::open(&folder).unwrap());
     let store = store_in(Files::open(&folder).unwrap());
     for number in 0..60 {
-        let lease = block_on(store.acquire(&"t".into(), run(number))).unwrap();
+        let lease = super::once_free(|| block_on(store.acquire(&"t".into(), run(number))));
         store.release(&lease);
     }
     super::once_free(|| block_on(store.prune(&"t".into(), &Retention { keep_last: 5, ..Retention::default() })));
@@ -343,7 +343,7 @@ fn a_damaged_thread_that_is_moved_is_not_deleted() {
     let plain = Plain::default();
     let ids = written(plain.other());
     let (mover, other) = (store_in(plain.clone()), store_in(plain.other()));
-    let lease = block_on(mover.acquire(&"t".into(), run(1))).unwrap();
+    let lease = super::once_free(|| block_on(mover.acquire(&"t".into(), run(1))));
     plain.change(|values| values.get_mut("superstep/in/t/log/0000000000000003").unwrap().0[20] ^= 1);
     assert_eq!(block_on(other.delete_thread(&"t".into())).unwrap_err().code(), Code::ThreadBusy);
     mover.release(&lease);
@@ -384,7 +384,7 @@ fn damage_beside_the_threads_stands_in_nobodys_way() {
     }
     assert_eq!(write(&diary(store.clone(), 2_000), "t", 6), 6);
     let gone = store_in(Files::open(&folder).unwrap());
-    let lease = block_on(gone.acquire(&"t".into(), run(1))).unwrap();
+    let lease = super::once_free(|| block_on(gone.acquire(&"t".into(), run(1))));
     let holders = folder.join("=keys/superstep/holders");
     std::fs::read_dir(holders).unwrap().for_each(|file| std::fs::write(file.unwrap().path(), "").unwrap());
     let taken = block_on(store.acquire(&"t".into(), run(2))).unwrap();
