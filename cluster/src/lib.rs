@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 pub mod firestore;
 mod mcp_servers;
@@ -23,6 +23,16 @@ pub use redis::Redis;
 
 /// How long what is left of a killed server may keep another from starting.
 const REMAINS: Duration = Duration::from_secs(30);
+
+/// A name that nothing else on these servers has, of letters and digits. The id of a process does not do: another test
+/// of the same run may have had it before.
+#[must_use]
+pub fn own_name() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!("{}x{:x}x{number}", std::process::id(), now.as_micros())
+}
 
 /// A server. Lasts until its owner is gone, or [`Cluster::remove`].
 #[derive(Debug)]

@@ -130,6 +130,9 @@ async fn save(shared: &Shared, commit: &Commit) -> Result<()> {
     let Some(saver) = &shared.saver else { return Err(Error::internal("a run without a store asked to save")) };
     let _under_way = UnderWay::begin(&shared.saving);
     saver.commit(commit).await?;
+    if let Some(sink) = shared.sink.as_ref().filter(|_| shared.stage.is_some() && shared.outer.is_none()) {
+        sink.saved_all();
+    }
     let asks = |entry: &Entry| matches!(entry, Entry::Question(_));
     // Nobody is shown a question that a crash could take back.
     match commit.status == Some(ThreadStatus::Interrupted) || commit.pending.iter().any(|known| asks(&known.entry)) {
@@ -244,8 +247,9 @@ async fn wind_up(machine: &mut Machine, shared: &Shared, tasks: &mut Tasks) -> O
     while let Some((index, end)) = tasks.ended().filter(|_| !is_planted(Bug::CancelDropsSibling)) {
         machine.finished(index, end).ok()?;
     }
-    if shared.stage.is_some() {
-        // Graphs inside hand over what they have done when their tasks are dropped, and it is saved with what follows.
+    if shared.stage.is_some() || shared.sink.is_some() {
+        // Graphs inside hand over what they have done when their tasks are dropped, and it is saved with what follows;
+        // nothing is told by a task after the run has told its end.
         tasks.let_go().await;
     }
     machine.cancel();

@@ -5,7 +5,6 @@
 use std::fs::File;
 use std::os::unix::process::parent_id;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 use superstep_adapters::firestore::{Firestore, Options};
@@ -68,8 +67,7 @@ fn emulator() -> Option<String> {
 
 /// A collection that no other test has.
 fn collection() -> String {
-    static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    format!("test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+    format!("test-{}", superstep_cluster::own_name())
 }
 
 /// A store without anything in it, at an address.

@@ -1,6 +1,5 @@
 //! Checkpoints in PostgreSQL, on servers that the tests start themselves.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use superstep_adapters::postgres::{Options, Postgres};
@@ -21,8 +20,7 @@ use cluster::Cluster;
 
 /// The name of a schema that no other test has.
 pub(crate) fn schema() -> String {
-    static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    format!("test_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+    format!("test_{}", superstep_cluster::own_name())
 }
 
 /// Options with a schema of their own.

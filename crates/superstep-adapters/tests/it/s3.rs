@@ -7,7 +7,6 @@
 use std::fs::File;
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use superstep_adapters::s3::{Options, S3};
 use superstep_cluster::s3::{BUCKET, KEY_ID, S3 as Server, SECRET, folder, install};
@@ -67,8 +66,7 @@ impl Drop for Own {
 
 /// A folder that no other test has.
 fn own_folder() -> String {
-    static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    format!("test/{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+    format!("test/{}", superstep_cluster::own_name())
 }
 
 /// Options for a folder at an endpoint, in a bucket of this process.

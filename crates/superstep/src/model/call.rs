@@ -159,11 +159,13 @@ impl IntoFuture for Asked {
     }
 }
 
-/// The call, with ids that are the same when the node runs again after a crash.
+/// The call, with ids that are the same when the node runs again after a crash. Each attempt has its own: what one said
+/// before it failed is not continued by the next.
 fn call(cx: &Cx, model: &SharedModel, tags: Vec<String>) -> ModelCall {
     let place = cx.0.cell.number(Kind::Model);
     let task = cx.task_id();
-    let id = derive(&[b"model", &task.bits().to_le_bytes(), place.step.as_bytes(), &place.number.to_le_bytes()]);
+    let (number, attempt) = (place.number.to_le_bytes(), cx.attempt().to_le_bytes());
+    let id = derive(&[b"model", &task.bits().to_le_bytes(), place.step.as_bytes(), &number, &attempt]);
     let message = MessageId::from(format!("run-{}", RunId::from_bits(id)));
     let (node, step) = (cx.node().into(), cx.step());
     ModelCall { id: RunId::from_bits(id), node, task, step, model: model.info(), message, tags }

@@ -1,6 +1,6 @@
 //! Where events go: to a reader, and to the store.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,7 +12,7 @@ use super::{
     BUFFER, EventKind, GraphEnd, GraphRun, Interest, Keeper, ModelCall, ModelEvent, RunEvent, ToolEvent, ToolRun,
 };
 use crate::conclude::output_of;
-use crate::context::{Cx, Shared};
+use crate::context::{Cx, Shared, lock};
 use crate::output::NodeError;
 
 /// Where events go.
@@ -26,12 +26,22 @@ pub(crate) struct Sink {
 struct Live {
     sender: mpsc::Sender<RunEvent>,
     interest: Interest,
+    later: Arc<Mutex<Later>>,
+}
+
+/// What is told before the run ends.
+#[derive(Default)]
+struct Later {
+    /// What was to be told when whoever told it was called off: it is saved already.
+    left: Vec<RunEvent>,
+    /// What speaks of something that is saved only with the outermost graph.
+    early: Vec<RunEvent>,
 }
 
 impl Sink {
     pub(crate) fn open(interest: Interest) -> (Self, mpsc::Receiver<RunEvent>) {
         let (sender, receiver) = mpsc::channel(BUFFER);
-        (Self { live: Some(Live { sender, interest }), kept: None }, receiver)
+        (Self { live: Some(Live { sender, interest, later: Arc::default() }), kept: None }, receiver)
     }
 
     /// A sink that only keeps.
@@ -64,10 +74,29 @@ impl Sink {
         self.publish_saved(shared, events).await;
     }
 
+    /// The outermost graph was saved, and what happened inside with it.
+    pub(crate) fn saved_all(&self) {
+        if let Some(live) = &self.live {
+            let Later { left, early } = &mut *lock(&live.later);
+            left.append(early);
+        }
+    }
+
     /// Tells what the machine says and what the store has been given already.
     pub(crate) async fn publish_saved(&self, shared: &Shared, events: Vec<Event>) {
-        for event in events {
-            self.show(shared, event).await;
+        if let Some(live) = &self.live {
+            let mut telling = Telling { live, shared, events: events.into_iter() };
+            while telling.is_left() {
+                if telling.is_early() {
+                    lock(&live.later).early.extend(telling.next());
+                    continue;
+                }
+                // A reader that has gone does not stop the run here: whoever holds the run decides that.
+                let Ok(room) = live.sender.reserve().await else { return };
+                if let Some(event) = telling.next() {
+                    room.send(event);
+                }
+            }
         }
     }
 
@@ -80,18 +109,18 @@ impl Sink {
         }
     }
 
-    async fn show(&self, shared: &Shared, event: Event) {
-        let (Some(live), Some(graph)) = (&self.live, &shared.graph) else { return };
-        if live.interest.wants(&event) && !is_hidden(graph, &event) {
-            live.send(shared, EventKind::Machine(visible(shared, event))).await;
-        }
-    }
-
     pub(crate) async fn started(&self, shared: &Shared, input: Value) {
         self.tell(shared, EventKind::Started { input }, |interest| interest.graphs).await;
     }
 
     pub(crate) async fn ended(&self, shared: &Shared, end: GraphEnd, output: Value) {
+        let outermost = self.live.as_ref().filter(|_| shared.outer.is_none());
+        if let Some(live) = outermost {
+            let left = std::mem::take(&mut lock(&live.later).left);
+            for event in left {
+                let _ = live.sender.send(event).await;
+            }
+        }
         self.tell(shared, EventKind::Ended { end, output }, |interest| interest.graphs).await;
     }
 
@@ -153,6 +182,58 @@ impl Live {
         // A reader that has gone does not stop the run here: whoever holds the run decides that.
         if let Some(event) = event(shared, kind) {
             let _ = self.sender.send(event).await;
+        }
+    }
+}
+
+/// Events on their way to the reader, one as soon as there is room; what is left when that is called off stays.
+struct Telling<'a> {
+    live: &'a Live,
+    shared: &'a Shared,
+    events: std::vec::IntoIter<Event>,
+}
+
+impl Telling<'_> {
+    /// Whether anything is left that the reader wants.
+    fn is_left(&mut self) -> bool {
+        let Some(graph) = &self.shared.graph else { return false };
+        let is_told = |event: &Event| self.live.interest.wants(event) && !is_hidden(graph, event);
+        while self.events.as_slice().first().is_some_and(|event| !is_told(event)) {
+            self.events.next();
+        }
+        !self.events.as_slice().is_empty()
+    }
+
+    /// Whether the next one speaks of what is saved only when the outermost graph is: nobody is shown a question, or a
+    /// checkpoint, that a crash could take back.
+    fn is_early(&self) -> bool {
+        let speaks_of_saved = |event: &Event| {
+            matches!(event, Event::TaskAsked { .. } | Event::Interrupted { .. } | Event::Checkpoint { .. })
+        };
+        let is_staged = self.shared.stage.is_some() && self.shared.outer.is_some();
+        is_staged && self.events.as_slice().first().is_some_and(speaks_of_saved)
+    }
+}
+
+impl Iterator for Telling<'_> {
+    type Item = RunEvent;
+
+    fn next(&mut self) -> Option<RunEvent> {
+        if !self.is_left() {
+            return None;
+        }
+        let machine = self.events.next()?;
+        event(self.shared, EventKind::Machine(visible(self.shared, machine)))
+    }
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        if self.is_left() && !self.live.sender.is_closed() {
+            let later = self.live.later.clone();
+            // What was planned and called off at once has not begun.
+            let is_start = |kind: &EventKind| matches!(kind, EventKind::Machine(Event::TaskStarted { .. }));
+            lock(&later).left.extend(self.filter(|event| !is_start(&event.kind)));
         }
     }
 }

@@ -24,7 +24,8 @@ struct Watched {
 impl Teller {
     pub(super) fn new(cx: &Cx, call: &ToolCall) -> Self {
         let shared = &cx.0.shared;
-        Self(shared.sink.clone().map(|sink| {
+        let heard = shared.sink.as_ref().filter(|sink| sink.wants(|interest| interest.calls));
+        Self(heard.cloned().map(|sink| {
             let run = ToolRun {
                 id: RunId::from_bits(shared.world.fresh()),
                 node: cx.node().into(),

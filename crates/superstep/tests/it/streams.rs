@@ -10,6 +10,7 @@ mod kept;
 mod modes;
 mod react;
 mod readers;
+mod whole;
 
 #[derive(State, Clone, Debug, Serialize, Deserialize, Default)]
 struct Chat {

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::os::unix::process::parent_id;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use superstep::Code;
@@ -43,9 +42,7 @@ impl Drop for Own {
 
 /// Options with names that no other test has.
 fn options() -> RedisOptions {
-    static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    Redis::options().space(format!("test-{}-{number}", std::process::id()))
+    Redis::options().space(format!("test-{}", superstep_cluster::own_name()))
 }
 
 fn open() -> Redis {

@@ -12,7 +12,7 @@ use crate::postgres::cluster::{Cluster, client};
 /// A recorded database, in a database of its own.
 async fn put_back(purpose: &str, version: &str, recorded: &Path) -> SharedCheckpointer {
     let cluster = Cluster::shared();
-    let name = format!("recorded_{purpose}_{version}_{}", std::process::id());
+    let name = format!("recorded_{purpose}_{version}_{}", superstep_cluster::own_name());
     cluster.query(&format!("CREATE DATABASE {name}"));
     let url = cluster.url().replace("/postgres?", &format!("/{name}?"));
     run(client(&url).args(["-v", "ON_ERROR_STOP=1", "-f"]).arg(recorded.join("postgres.sql"))).unwrap();
