@@ -14,6 +14,8 @@ use super::trouble::Report;
 /// What has come of an answer.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
+    /// The number of the next call that has no id of its own.
+    pub(super) next: usize,
     pub(super) text: String,
     pub(super) reasoning: String,
     pub(super) calls: Vec<Part>,
@@ -43,7 +45,17 @@ pub(super) struct Part {
     signatures: Vec<String>,
 }
 
+/// How the ids of calls begin that have none of their own.
+const OWN_ID: &str = "tool_call_";
+
 impl Gathered {
+    /// Nothing yet of the answer to this. Calls without ids get some that no call before has.
+    pub(super) fn to(request: &Request) -> Self {
+        let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
+        let numbers = calls.filter_map(|call| call.id.strip_prefix(OWN_ID)?.parse::<usize>().ok());
+        Self { next: numbers.max().map_or(0, |last| last.saturating_add(1)), ..Self::default() }
+    }
+
     /// Takes what came of a call; gives what is new.
     pub(super) fn call(&mut self, form: Form, call: TheirCall) -> ToolCallPiece {
         let args = match call.fn_arguments {
@@ -54,7 +66,8 @@ impl Gathered {
         let known = self.find(form, &call.call_id, &call.fn_name);
         let index = known.unwrap_or(self.calls.len());
         if known.is_none() {
-            self.calls.push(Part { id: self.fresh_id(call.call_id, &call.fn_name), ..Part::default() });
+            let id = self.fresh_id(call.call_id);
+            self.calls.push(Part { id, ..Part::default() });
         }
         let part = &mut self.calls[index];
         let has_no_name = part.name.is_empty();
@@ -90,14 +103,14 @@ impl Gathered {
         number.filter(|&number: &usize| number < self.calls.len()).or(self.calls.len().checked_sub(1))
     }
 
-    /// Google's calls have no ids: the library counts them anew in every event, we over the whole answer.
-    fn fresh_id(&self, id: String, name: &str) -> String {
-        let number = self.calls.len();
-        match () {
-            () if id.starts_with("call#") => format!("call#{name}#{number}"),
-            () if id.is_empty() => format!("call_{number}"),
-            () => id,
+    /// Google's calls have no ids: the library counts them anew in every event, we over the whole conversation.
+    fn fresh_id(&mut self, id: String) -> String {
+        if !id.is_empty() && !id.starts_with("call#") {
+            return id;
         }
+        let number = self.next;
+        self.next = number.saturating_add(1);
+        format!("{OWN_ID}{number}")
     }
 
     /// The answer.
@@ -222,7 +235,7 @@ mod tests {
         let so_far = vec![fragment("a", "f", ""), fragment("a", "f", "{\"x\""), fragment("a", "f", "{\"x\":1}")];
         assert_eq!(gather(Form::SoFar, so_far), [row("a", "f", json!({"x": 1}))]);
         let whole = vec![fragment("call#f#0", "f", json!({"x": 1})), fragment("call#f#0", "f", json!({"x": 2}))];
-        let expected = [row("call#f#0", "f", json!({"x": 1})), row("call#f#1", "f", json!({"x": 2}))];
+        let expected = [row("tool_call_0", "f", json!({"x": 1})), row("tool_call_1", "f", json!({"x": 2}))];
         assert_eq!(gather(Form::Whole, whole), expected);
     }
 

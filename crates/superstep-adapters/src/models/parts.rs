@@ -1,8 +1,11 @@
 //! What was said so far, as the library takes it: texts, pictures, calls of tools and what came of them.
 
+use std::borrow::Cow;
+
 use genai::chat::{Binary, ChatMessage, ChatRole, ContentPart, MessageContent, ToolCall as TheirCall, ToolResponse};
 use serde_json::{Value, json};
 use superstep_core::error::Result;
+use superstep_core::id::derive;
 use superstep_core::message::{
     Content, Media, MediaSource, Message, Part, Role, ToolCall, ToolStatus, close_unanswered,
 };
@@ -15,6 +18,9 @@ pub(super) const SIGNATURES: &str = "thought_signatures";
 
 /// Where the thoughts before a call are kept, which Anthropic wants to be told again.
 const THOUGHTS: &str = "anthropic_thoughts";
+
+/// The longest id of a call that all take: OpenAI's limit is the lowest.
+const LONGEST_ID: usize = 40;
 
 /// What an answer of Anthropic holds before its text, in the form in which it goes back: a block for each thought.
 pub(super) fn thoughts(parts: impl IntoIterator<Item = ContentPart>) -> Vec<Value> {
@@ -67,6 +73,8 @@ pub(super) fn messages(ask: &Ask<'_>) -> Result<Vec<ChatMessage>> {
 /// What the application or the person says.
 fn said(ask: &Ask<'_>, message: &Message) -> Result<Vec<ContentPart>> {
     match &message.content {
+        // A text of nothing is refused by some.
+        Content::Text(text) if text.is_empty() => Ok(Vec::new()),
         Content::Text(text) => Ok(vec![ContentPart::from_text(text)]),
         Content::Parts(parts) if message.role == Role::System => {
             let texts = parts.iter().map(|part| match part {
@@ -75,8 +83,12 @@ fn said(ask: &Ask<'_>, message: &Message) -> Result<Vec<ContentPart>> {
             });
             Ok(vec![ContentPart::from_text(texts.collect::<Result<String>>()?)])
         }
-        Content::Parts(parts) => parts.iter().map(|part| part_of(ask, part)).collect(),
+        Content::Parts(parts) => parts.iter().filter(says_something).map(|part| part_of(ask, part)).collect(),
     }
+}
+
+fn says_something(part: &&Part) -> bool {
+    !matches!(part, Part::Text { text, .. } if text.is_empty())
 }
 
 fn part_of(ask: &Ask<'_>, part: &Part) -> Result<ContentPart> {
@@ -166,11 +178,21 @@ fn answered(ask: &Ask<'_>, message: &Message) -> Result<Vec<ContentPart>> {
     Ok(parts)
 }
 
+/// The id of a call as every provider takes it: a conversation may have begun with another one, whose ids are longer or
+/// have other letters.
+fn wire_id(id: &str) -> Cow<'_, str> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    match (1..=LONGEST_ID).contains(&id.len()) && id.chars().all(is_plain) {
+        true => Cow::Borrowed(id),
+        false => Cow::Owned(format!("call_{:032x}", derive(&[id.as_bytes()]))),
+    }
+}
+
 fn call_of(call: &ToolCall, signed: bool) -> TheirCall {
     let signatures = call.extra.get(SIGNATURES).and_then(Value::as_array);
     let signatures = signatures.map(|all| all.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect());
     TheirCall {
-        call_id: call.id.clone(),
+        call_id: wire_id(&call.id).into_owned(),
         fn_name: call.name.clone(),
         // Every provider wants an object back, also where its model wrote none.
         fn_arguments: match &call.args {
@@ -190,7 +212,7 @@ fn tool_result(ask: &Ask<'_>, message: &Message) -> Result<ContentPart> {
     if ask.service.dialect() == Dialect::Anthropic {
         let failed = message.status == ToolStatus::Error;
         let content = blocks(ask, &message.content)?;
-        let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": content});
+        let mut block = json!({"type": "tool_result", "tool_use_id": wire_id(id), "content": content});
         if failed {
             block["is_error"] = true.into();
         }
@@ -203,7 +225,7 @@ fn tool_result(ask: &Ask<'_>, message: &Message) -> Result<ContentPart> {
         return Err(ask.refuse(fact).help("let the tool give a text"));
     }
     // The name is that of the call, which the library looks up; the speaker of the message may be called otherwise.
-    Ok(ContentPart::ToolResponse(ToolResponse::new(id, message.text())))
+    Ok(ContentPart::ToolResponse(ToolResponse::new(wire_id(id), message.text())))
 }
 
 /// A content in Anthropic's form, which may hold pictures.
@@ -214,6 +236,7 @@ fn blocks(ask: &Ask<'_>, content: &Content) -> Result<Value> {
     };
     parts
         .iter()
+        .filter(says_something)
         .map(|part| match part_of(ask, part)? {
             ContentPart::Text(text) => Ok(json!({"type": "text", "text": text})),
             ContentPart::Custom(block) => Ok(block.data),

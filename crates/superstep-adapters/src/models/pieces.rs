@@ -28,7 +28,7 @@ pub(super) async fn answer(mut call: Call<'_>, out: &mut Pieces<'_>) -> Result<A
     call.options = call.options.with_raw_frame_fn(move |_, frame| watching.seen().look(dialect, frame));
     let asked = call.client.exec_chat_stream(call.target, call.chat, Some(&call.options));
     let mut stream = asked.await.map_err(|error| call.report.failed(error))?.stream;
-    let mut gathered = Gathered::default();
+    let mut gathered = Gathered::to(call.request);
     loop {
         let next = timeout_at(call.deadline, poll_fn(|context| Pin::new(&mut stream).poll_next(context)));
         let event = next.await.map_err(|_| call.report.too_slow(call.total))?;

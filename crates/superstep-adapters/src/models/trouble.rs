@@ -26,6 +26,11 @@ const LONGEST: usize = 400;
 
 impl Report {
     pub(super) fn new(info: ModelInfo, mut secrets: Vec<String>) -> Self {
+        // `Bearer abc` is said again as `abc`, too.
+        let words = |secret: &String| secret.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let within: Vec<String> =
+            secrets.iter().flat_map(words).filter(|word| !word.eq_ignore_ascii_case("bearer")).collect();
+        secrets.extend(within);
         // Taking out every `a` would leave nothing to read; what is that short is no secret.
         secrets.retain(|secret| secret.len() >= 6);
         Self { info, secrets }

@@ -6,7 +6,7 @@
 use genai::chat::{ChatResponse, ContentPart, StopReason as TheirStop, ToolCall as TheirCall};
 use serde_json::Value;
 use superstep_core::error::{Error, Result};
-use superstep_core::model::{Answer, StopReason, Trouble};
+use superstep_core::model::{Answer, Request, StopReason, Trouble};
 use tokio::time::timeout_at;
 
 use super::call::Call;
@@ -24,11 +24,13 @@ pub(super) async fn answer(call: Call<'_>) -> Result<Answer> {
     let asked = call.client.exec_chat(call.target, call.chat, Some(&call.options));
     let answered = timeout_at(call.deadline, asked).await.map_err(|_| call.report.too_slow(call.total))?;
     let gathered = match (call.dialect, answered) {
-        (Dialect::OpenAi, Ok(response)) => read(&response.captured_raw_body.unwrap_or_default(), &call.report)?,
-        (Dialect::OpenAi, Err(genai::Error::ChatResponseGeneration { response_body, .. })) => {
-            read(&response_body, &call.report)?
+        (Dialect::OpenAi, Ok(response)) => {
+            read(&response.captured_raw_body.unwrap_or_default(), call.request, &call.report)?
         }
-        (dialect, Ok(response)) => gather(response, dialect),
+        (Dialect::OpenAi, Err(genai::Error::ChatResponseGeneration { response_body, .. })) => {
+            read(&response_body, call.request, &call.report)?
+        }
+        (dialect, Ok(response)) => gather(response, dialect, call.request),
         (_, Err(error)) => return Err(blame(error, &call.report)),
     };
     gathered.answer(call.request, &call.report)
@@ -47,8 +49,8 @@ fn blame(error: genai::Error, report: &Report) -> Error {
     report.failed(error)
 }
 
-fn gather(response: ChatResponse, dialect: Dialect) -> Gathered {
-    let mut gathered = Gathered { stop: response.stop_reason.map(stopped), ..Gathered::default() };
+fn gather(response: ChatResponse, dialect: Dialect, request: &Request) -> Gathered {
+    let mut gathered = Gathered { stop: response.stop_reason.map(stopped), ..Gathered::to(request) };
     gathered.usage = Some(response.usage);
     if dialect == Dialect::Anthropic {
         gathered.thoughts = thoughts(response.content.parts().iter().cloned());
@@ -66,7 +68,7 @@ fn gather(response: ChatResponse, dialect: Dialect) -> Gathered {
 }
 
 /// Reads a chat completion.
-fn read(body: &Value, report: &Report) -> Result<Gathered> {
+fn read(body: &Value, request: &Request, report: &Report) -> Result<Gathered> {
     if body.get("error").is_some_and(|error| !error.is_null()) {
         return Err(report.said(&Said::of(body), None));
     }
@@ -79,7 +81,7 @@ fn read(body: &Value, report: &Report) -> Result<Gathered> {
         text: said(&message["content"]),
         stop: body.pointer("/choices/0/finish_reason").and_then(Value::as_str).map(reason),
         usage: serde_json::from_value(body["usage"].clone()).ok(),
-        ..Gathered::default()
+        ..Gathered::to(request)
     };
     if let Some(refusal) = text("refusal") {
         gathered.text.push_str(refusal);

@@ -1,6 +1,7 @@
 //! Functions as tools: typed arguments in, anything that can be told a model out.
 
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -88,10 +89,12 @@ impl From<NodeError> for ToolError {
 /// Runs a tool that blocks on a thread made for that.
 ///
 /// # Errors
-/// When it panicked.
+/// When it is called off.
 #[doc(hidden)]
 pub async fn run_blocking_tool<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {
-    Ok(crate::executor::run_blocking(work).await?)
+    // A panic goes on here, where the node of the tools catches it as that of any other tool.
+    let work = move || catch_unwind(AssertUnwindSafe(work));
+    Ok(crate::executor::run_blocking(work).await?.unwrap_or_else(|panic| resume_unwind(panic)))
 }
 
 /// A closure as a tool. The schema of its arguments is that of `T`, whatever `spec` says.

@@ -184,6 +184,39 @@ async fn everything_of_a_request_arrives() {
     assert_eq!((numbers, &body["stop_sequences"]), ((0.25, 0.5), &json!(["END"])));
 }
 
+/// R-FWK-68: a conversation that began with another provider goes on here: ids of its calls become such as this one takes,
+/// the same for a call and its result, and what says nothing is left out.
+#[tokio::test]
+async fn a_conversation_of_another_provider_goes_on() {
+    let content = json!([{"type": "text", "text": "Fine."}]);
+    let server = Server::start([Script::json(&message(&content, "end_turn"))]).await;
+    let long = "x".repeat(65);
+    let of = |id: &str| superstep::core::message::ToolCall::new(id, "weather", json!({"city": "Rome"}));
+    let request = Request::new([
+        Message::user(vec![Part::text(""), Part::text("Weather?")]),
+        Message::assistant("").with_tool_calls(["call#weather#0", &long, "plain-1"].map(of)),
+        Message::tool("call#weather#0", "rain"),
+        Message::tool(&*long, "sun"),
+        Message::tool("plain-1", "wind"),
+        Message::user(""),
+        Message::user("Well?"),
+    ]);
+    ask(&model(&server), &request).await.unwrap();
+    let said = server.last().body["messages"].clone();
+    assert_eq!(said.as_array().unwrap().len(), 4, "{said}");
+    assert!(!said.to_string().contains("\"text\":\"\""), "{said}");
+    let ids = |message: usize, key: &str| -> Vec<String> {
+        let blocks = said[message]["content"].as_array().unwrap();
+        blocks.iter().map(|block| block[key].as_str().unwrap().to_owned()).collect()
+    };
+    let called = ids(1, "id");
+    assert_eq!((&called, called[2].as_str()), (&ids(2, "tool_use_id"), "plain-1"));
+    assert!(
+        called.iter().all(|id| id.len() <= 40 && id.chars().all(|l| l.is_ascii_alphanumeric() || "_-".contains(l)))
+    );
+    assert_ne!(called[0], called[1]);
+}
+
 /// R-FWK-69: pictures arrive, by address, whole, and as the result of a tool.
 #[tokio::test]
 async fn pictures_arrive() {

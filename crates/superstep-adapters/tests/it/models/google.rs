@@ -68,17 +68,17 @@ async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
         let server = Server::start([Script::events(stream(&events)).cut_every(size)]).await;
         let (answer, pieces) = heard(&model(&server), &Request::from("Weather?").tools([weather()])).await;
         assert_eq!((&*answer.message.text(), &answer.stop), ("Ich schaue nach – 😀", &StopReason::ToolCalls));
-        let expected = [
-            ("call#weather#0", "weather", json!({"city": "Kyōto"})),
-            ("call#weather#1", "weather", json!({"city": "Rome"})),
-        ];
+        let expected =
+            [("tool_call_0", "weather", json!({"city": "Kyōto"})), ("tool_call_1", "weather", json!({"city": "Rome"}))];
         assert_eq!((calls(&answer), pieces.len()), (expected.to_vec(), 4));
         assert_eq!((answer.usage().total_tokens, answer.usage().estimated), (20, false));
         assert_eq!(server.last().line, "POST /v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse");
 
-        let results = ["call#weather#0", "call#weather#1"].map(|id| Message::tool(id, "rain"));
+        let results = ["tool_call_0", "tool_call_1"].map(|id| Message::tool(id, "rain"));
         let again = [Message::user("Weather?"), answer.message].into_iter().chain(results);
-        let _ = heard(&model(&server), &Request::new(again)).await;
+        let (answer, _) = heard(&model(&server), &Request::new(again)).await;
+        // The script says the same again: calls of another turn have other ids.
+        assert_eq!(calls(&answer).iter().map(|call| call.0).collect::<Vec<_>>(), ["tool_call_2", "tool_call_3"]);
         let sent = server.last().body;
         assert_eq!(sent["contents"][1]["parts"][1]["thoughtSignature"], "c2ln");
         let names: Vec<_> = [0, 1].map(|at| &sent["contents"][2]["parts"][at]["functionResponse"]["name"]).to_vec();

@@ -82,6 +82,12 @@ async fn a_failure_that_is_passed_on_loses_no_other_result() {
     assert_eq!((told, runs.of("echo")), (vec!["well".to_owned(), "once".to_owned()], 1));
 }
 
+/// Panics on a thread of its own.
+#[tool(blocking, retries = 3)]
+fn deep_bug(text: String) -> String {
+    panic!("key {text}")
+}
+
 /// R-FWK-80: a panic fails its call and nothing else, and what was said in it is not told the model.
 #[tokio::test]
 async fn a_panic_fails_its_call_only() {
@@ -93,6 +99,8 @@ async fn a_panic_fails_its_call_only() {
         answers(&done.state.messages),
         [("c0".into(), "`bug` panicked".into(), false), ("c1".into(), "3".into(), true)]
     );
+    let deep = called(ToolNode::new([deep_bug()]), &[("deep_bug", text("s3cret"))]).await.unwrap();
+    assert_eq!(answers(&deep.state.messages), [("c0".into(), "`deep_bug` panicked".into(), false)]);
     let error = refused(called(ToolNode::new([bug]).errors(Errors::Propagate), &calls[..1]).await);
     assert!(std::error::Error::source(&error).unwrap().to_string().contains("key s3cret"), "{error:?}");
 }
