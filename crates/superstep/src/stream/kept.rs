@@ -10,7 +10,7 @@ use serde_json::Value;
 use superstep_core::error::Error;
 
 use super::events::Projection;
-use super::{EventForm, EventKind, ModelEvent, RunEvent, StreamEvent, ToolEvent, form};
+use super::{EventKind, ModelEvent, RunEvent, StreamEvent, ToolEvent, form};
 use crate::context::{Shared, lock};
 
 /// What waits for the next commit.
@@ -32,7 +32,7 @@ struct Waiting {
 impl Keeper {
     /// Keeps events from behind the one with this number.
     pub(crate) fn new(last: u64) -> Self {
-        let projection = Projection::new(EventForm::Superstep);
+        let projection = Projection::stored();
         let waiting = Waiting { projection, events: VecDeque::new(), unsure: Vec::new() };
         let (last, has_failed) = (tokio::sync::Mutex::new(last), AtomicBool::new(false));
         Self { waiting: Mutex::new(waiting), last, has_failed }

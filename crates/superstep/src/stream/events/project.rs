@@ -19,6 +19,8 @@ use crate::stream::{EventKind, GraphEnd, GraphRun, ModelCall, ModelEvent, RunEve
 /// Turns what a run says into events.
 pub(in crate::stream) struct Projection {
     form: EventForm,
+    /// Whether states and requests are told whole when something begins with them.
+    is_whole: bool,
     seq: u64,
     graphs: BTreeMap<RunId, GraphPlace>,
     tasks: BTreeMap<TaskId, Arc<Place>>,
@@ -35,7 +37,14 @@ type Out<'a> = &'a mut VecDeque<StreamEvent>;
 
 impl Projection {
     pub(in crate::stream) fn new(form: EventForm) -> Self {
-        Self { form, seq: 0, graphs: BTreeMap::new(), tasks: BTreeMap::new(), calls: BTreeMap::new() }
+        let (graphs, tasks, calls) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { form, is_whole: true, seq: 0, graphs, tasks, calls }
+    }
+
+    /// For events that are stored: one that told the state at every start would store as much as all states together. The
+    /// checkpoint that a node begins with is named, and has it.
+    pub(in crate::stream) fn stored() -> Self {
+        Self { is_whole: false, ..Self::new(EventForm::Superstep) }
     }
 
     /// The events of one thing that a run says.
@@ -106,8 +115,8 @@ impl Projection {
             Event::TaskStarted { task, node, step, view, sent, checkpoint } => {
                 let input = match (sent, view) {
                     (Some(sent), _) => sent.to_json().unwrap_or_else(|fault| json!({"__error__": fault.message})),
-                    (None, Some(view)) => form::state(view),
-                    (None, None) => Value::Null,
+                    (None, Some(view)) if self.is_whole => form::state(view),
+                    (None, _) => Value::Null,
                 };
                 let place = TaskPlace { id: *task, node: node.clone(), step: *step, checkpoint: *checkpoint };
                 let place = self.enter(graph, place);
@@ -210,6 +219,9 @@ impl Projection {
         });
         let Some(place) = place else { return };
         let (kind, data) = match what {
+            ModelEvent::Started { .. } if !self.is_whole => {
+                ("on_chat_model_start", EventData::Json(json!({"input": null})))
+            }
             ModelEvent::Started { request } => {
                 let messages: Vec<Value> = request.messages.iter().map(|message| self.message(message)).collect();
                 let messages = if self.is_ours() { json!(messages) } else { json!([messages]) };

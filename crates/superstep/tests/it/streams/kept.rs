@@ -125,3 +125,20 @@ async fn events_are_kept_with_what_they_speak_of() {
         assert_eq!(ends, 1, "crash at {crash}");
     }
 }
+
+/// R-FWK-63, R-FWK-41: what is kept grows with what happens, not with the state that it happens to.
+#[tokio::test]
+async fn kept_events_do_not_repeat_the_state() {
+    let graph = graph(Memory::new());
+    let long = Chat::input().topic("x".repeat(100_000)).messages("Hi");
+    graph.run(long).thread("t").context(speaker("a b")).keep_events().await.unwrap();
+    let kept = kept(&graph, None).await;
+    let whole = kept.iter().filter(|kept| kept.event.to_string().len() > 100_000).count();
+    // The input and the output of the run itself, and of the graph inside.
+    assert_eq!((whole, kept.len() > 12), (4, true));
+    let starts = kept.iter().filter(|kept| kept.event["name"] == "think" && kept.event["event"] == "on_chain_start");
+    for start in starts {
+        assert_eq!(start.event["data"], json!({ "input": null }));
+        assert!(start.event["metadata"]["checkpoint_id"].is_string());
+    }
+}
