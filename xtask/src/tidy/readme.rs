@@ -5,7 +5,7 @@
 use crate::workspace::File;
 
 const README: &str = "README.md";
-const EXAMPLE: &str = "crates/superstep/examples/readme.rs";
+const EXAMPLE: &str = "examples/01_story.rs";
 const LONGEST_PROGRAM: usize = 30;
 
 /// A fenced block of Markdown.
@@ -107,7 +107,7 @@ mod tests {
     fn the_first_program_is_short_and_is_the_example() {
         assert!(problems(GOOD, "fn main() {}\n").is_empty());
         assert!(problems(GOOD, "//! Why.\n\nfn main() {}\n").is_empty());
-        let other = ["the first program of README.md is not crates/superstep/examples/readme.rs"];
+        let other = ["the first program of README.md is not examples/01_story.rs"];
         assert_eq!(problems(GOOD, "fn main() { other() }\n"), other);
         let long = "x();\n".repeat(31);
         let readme = GOOD.replace("fn main() {}\n", &long);

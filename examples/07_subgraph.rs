@@ -41,7 +41,9 @@ async fn main() -> superstep::Result<()> {
     let done = article.run(Article::input().topic("foxes")).thread("t").await?;
     println!("{}", done.state.lines.join("\n"));
     for namespace in article.threads().namespaces("t").await? {
-        println!("saved under {:?}", namespace.as_str());
+        // A path names each node on the way, and which of its tasks it was.
+        let node = namespace.as_str().split(':').next().unwrap_or_default();
+        println!("saved under {node:?}");
     }
     println!("{}", article.drawing().to_text());
     Ok(())

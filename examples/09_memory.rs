@@ -48,9 +48,3 @@ async fn main() -> superstep::Result<()> {
     talk().await?.iter().for_each(|line| println!("{line}"));
     Ok(())
 }
-
-#[tokio::test]
-async fn it_remembers_mia_and_not_leo() {
-    let told = ["mia: tell me more", "mia: you once said: I like green curry", "leo: tell me more"];
-    assert_eq!(talk().await.unwrap(), [&told[..], &["users.mia: \"I like green curry\""]].concat());
-}

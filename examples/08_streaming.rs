@@ -33,6 +33,8 @@ fn line(event: RunEvent) -> String {
         EventKind::Machine(Event::TaskStarted { node, step, .. }) => format!("step {step}: {node} starts"),
         EventKind::Machine(Event::TaskDone { node, step, .. }) => format!("step {step}: {node} is done"),
         EventKind::Machine(Event::Values { step, .. }) => format!("step {step}: its updates are applied"),
+        EventKind::Started { .. } => "it starts".to_owned(),
+        EventKind::Ended { .. } => "it has ended".to_owned(),
         _ => "something else".to_owned(),
     }
 }

@@ -1,0 +1,58 @@
+//! Every program runs, offline, and prints what it printed when it was written.
+
+use std::process::Command;
+
+/// What a program prints.
+fn printed(program: &str) -> String {
+    let ran = Command::new(program).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+/// A test for each program.
+macro_rules! programs {
+    ($($test:ident $program:literal)*) => {
+        const PROGRAMS: &[&str] = &[$($program),*];
+        $(
+            /// R-NFR-15: the program runs without a network or a key, and prints this.
+            #[test]
+            fn $test() {
+                let told = printed(env!(concat!("CARGO_BIN_EXE_", $program)));
+                insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+                    insta::assert_snapshot!($program, told);
+                });
+            }
+        )*
+    };
+}
+
+programs! {
+    story "01_story"
+    a_loop "02_loop"
+    fan_out "03_fan_out"
+    functional "04_functional"
+    time_travel "05_time_travel"
+    approval "06_approval"
+    subgraph "07_subgraph"
+    streaming "08_streaming"
+    memory "09_memory"
+    agent "10_agent"
+}
+
+/// R-NFR-15: each program is tested, is numbered from easy to hard, says what it shows, and is under 60 lines.
+#[test]
+fn each_program_is_short_and_tested() {
+    let folder = std::fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap().map(|entry| entry.unwrap().path());
+    let mut found = Vec::new();
+    for path in folder.filter(|path| path.extension().is_some_and(|extension| extension == "rs")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.lines().count() < 60, "{path:?}");
+        assert!(text.starts_with("//! "), "{path:?}");
+        found.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
+    }
+    found.sort();
+    assert_eq!(found, PROGRAMS);
+    for (number, name) in found.iter().enumerate() {
+        assert!(name.starts_with(&format!("{:02}_", number + 1)), "{name}");
+    }
+}
