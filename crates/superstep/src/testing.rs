@@ -1,4 +1,4 @@
-//! Help for tests of graphs: a clock that tests move, a store that dies on command.
+//! Help for tests of graphs: a clock that tests move, a store that dies on command, a run on tape, models that follow a script.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,6 +12,11 @@ use superstep_core::machine::World;
 use superstep_core::port::{BoxFuture, Checkpointer, Clock, Commit, SharedCheckpointer};
 
 use crate::context::lock;
+
+mod tape;
+
+pub use crate::model::{Reply, Scripted};
+pub use tape::Tape;
 
 /// What happens to the write a store dies at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

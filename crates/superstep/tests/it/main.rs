@@ -29,6 +29,7 @@ mod state;
 mod streams;
 mod subgraphs;
 mod support;
+mod tape;
 mod threads;
 mod tools;
 mod transfer;
