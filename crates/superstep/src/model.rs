@@ -32,6 +32,7 @@ mod retrying;
 mod rules;
 mod says;
 mod scripted;
+mod trial;
 
 pub use answer_stream::AnswerStream;
 pub use budget::{Budget, Budgeted};
@@ -48,6 +49,7 @@ pub use retrying::Retrying;
 pub use rules::Rules;
 pub use says::{after_tool, says};
 pub use scripted::Scripted;
+pub use trial::{Candidate, Score, Verdict, put_to_test};
 
 pub use superstep_core::model::*;
 pub use superstep_core::port::{Listener, Model, Pieces, SharedModel};

@@ -7,6 +7,7 @@ mod replaying;
 mod rules;
 mod scripts;
 mod streaming;
+mod trials;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
