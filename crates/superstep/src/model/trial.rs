@@ -78,7 +78,7 @@ impl fmt::Display for Verdict {
 /// Puts rules and a candidate to the same check. The candidate is used only when more of it is right.
 ///
 /// ```
-/// use superstep::model::{Candidate, Model, ModelExt, Rules, Score, Scripted, SharedModel, put_to_test};
+/// use superstep::model::{Candidate, ModelExt, Score, Scripted, SharedModel, put_to_test};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> superstep::Result<()> {
@@ -91,7 +91,7 @@ impl fmt::Display for Verdict {
 /// let verdict = put_to_test(rules, candidate, async |model: SharedModel| {
 ///     let mut right = 0;
 ///     for (question, answer) in [("2 * 2", "4"), ("3 * 3", "9")] {
-///         right += u32::from(model.complete(question.into()).await?.message.text() == answer);
+///         right += u32::from(model.complete(question).await?.message.text() == answer);
 ///     }
 ///     Ok(Score::new(right, 2))
 /// })
