@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::child::{Child, command};
 use crate::reader::Question;
 use crate::store::Place;
-use crate::told::{Seen, Told};
+use crate::told::{Kept, Seen, Told};
 use crate::work::THREAD;
 
 /// What a store holds, as a reader told it.
@@ -18,6 +18,8 @@ pub(crate) struct Stored {
     pub(crate) unreadable: Vec<Unreadable>,
     /// The newest values, thread by thread, where somebody asked for them.
     pub(crate) values: BTreeMap<String, Value>,
+    /// What is kept of what each thread said.
+    pub(crate) kept: BTreeMap<String, Kept>,
     /// What the database says of itself.
     pub(crate) integrity: Option<String>,
     /// How the reader ended, when it ended in a way that no damage excuses.
@@ -69,6 +71,7 @@ impl Stored {
                 self.unreadable.push(Unreadable { thread: String::new(), code, message });
             }
             Told::Read { thread, values: Some(values) } => _ = self.values.insert(thread, values),
+            Told::Kept { thread, kept } => _ = self.kept.insert(thread, kept),
             Told::Integrity { verdict } => self.integrity = Some(verdict),
             _ => {}
         }
@@ -80,6 +83,8 @@ impl Stored {
         problems.extend(self.unreadable.iter().map(|Unreadable { thread, code, message }| {
             format!("thread `{thread}` cannot be read: {code}: {message}")
         }));
+        let gaps = self.kept.iter().flat_map(|(thread, kept)| kept.problems.iter().map(move |gap| (thread, gap)));
+        problems.extend(gaps.map(|(thread, gap)| format!("thread `{thread}`: {gap}")));
         let sick = self.integrity.iter().filter(|verdict| *verdict != "ok");
         problems.extend(sick.map(|verdict| format!("integrity_check: {verdict}")));
         problems

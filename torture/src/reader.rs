@@ -1,16 +1,18 @@
 //! The child that looks: it opens a store, tells every checkpoint of the threads it is asked for, and what the database
 //! says of itself.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use superstep::core::checkpoint::Namespace;
 use superstep::core::port::SharedCheckpointer;
 use superstep::core::state::State;
-use superstep::{Compiled, HistoryQuery, Result, Snapshot};
+use superstep::{Compiled, EventsQuery, HistoryQuery, Result, Snapshot};
 
 use crate::effects::Effects;
 use crate::store::Place;
-use crate::told::{Seen, Told, digest, spoken};
+use crate::told::{Kept, Seen, Told, digest, spoken};
 use crate::victim::key_of;
 use crate::work::{graph, inner_graph};
 
@@ -45,9 +47,10 @@ pub(crate) async fn look(place: &Place, question: &Question) {
 /// Tells every checkpoint of a thread, newest first in each of its graphs, or why it cannot be read.
 pub(crate) async fn tell_thread(store: &SharedCheckpointer, thread: &str, with_values: bool) {
     match read(store, thread, with_values).await {
-        Ok((seen, values)) => {
+        Ok((seen, values, kept)) => {
             seen.into_iter().for_each(|seen| Told::Seen(seen).tell());
             Told::Read { thread: thread.to_owned(), values }.tell();
+            Told::Kept { thread: thread.to_owned(), kept }.tell();
         }
         Err(error) => {
             let (code, message) = (error.code().name().to_owned(), spoken(&error));
@@ -56,10 +59,31 @@ pub(crate) async fn tell_thread(store: &SharedCheckpointer, thread: &str, with_v
     }
 }
 
-async fn read(store: &SharedCheckpointer, thread: &str, with_values: bool) -> Result<(Vec<Seen>, Option<Value>)> {
+async fn read(store: &SharedCheckpointer, thread: &str, with_values: bool) -> Result<(Vec<Seen>, Option<Value>, Kept)> {
     let seen = seen(store, thread).await?;
     let values = if with_values { Some(newest(store, thread).await?) } else { None };
-    Ok((seen, values))
+    Ok((seen, values, kept(store, thread).await?))
+}
+
+/// What is kept of what the thread said: numbered without a gap, and every task ends once.
+async fn kept(store: &SharedCheckpointer, thread: &str) -> Result<Kept> {
+    let events = graph()?.threads().checkpointer(store.clone()).events(thread, &EventsQuery::default()).await?;
+    let mut kept = Kept { events: events.len() as u64, ..Kept::default() };
+    let mut tasks = BTreeSet::new();
+    for (expected, event) in (1..).zip(&events) {
+        if event.number != expected {
+            kept.problems.push(format!("event {expected} is missing: {} is there", event.number));
+            break;
+        }
+        let (kind, name) = (&event.event["event"], &event.event["name"]);
+        if kind == "on_chain_end" && *name == event.event["metadata"]["node"] {
+            *kept.ends.entry(name.as_str().unwrap_or_default().to_owned()).or_default() += 1;
+            if !tasks.insert(event.event["run_id"].to_string()) {
+                kept.problems.push(format!("a task of {name} is told to have ended twice"));
+            }
+        }
+    }
+    Ok(kept)
 }
 
 async fn seen(store: &SharedCheckpointer, thread: &str) -> Result<Vec<Seen>> {

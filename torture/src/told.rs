@@ -3,6 +3,7 @@
 //! A line is one `write` to standard output, so it is whole or absent when the child dies, and its place among the
 //! system calls of the child is the moment at which the parent was told.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use serde::{Deserialize, Serialize};
@@ -32,12 +33,24 @@ pub(crate) enum Told {
     Seen(Seen),
     /// A thread was read to its end; what its newest values are, where somebody asked.
     Read { thread: String, values: Option<Value> },
+    /// What is kept of what a thread said.
+    Kept { thread: String, kept: Kept },
     /// How often another process had the thread.
     Busy { times: u64 },
     /// A thread cannot be read.
     Unreadable { thread: String, code: String, message: String },
     /// What the database says of itself.
     Integrity { verdict: String },
+}
+
+/// The events of a thread that are kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    pub(crate) events: u64,
+    /// How often a task of each node was told to have ended.
+    pub(crate) ends: BTreeMap<String, u64>,
+    /// Numbers that are missing, tasks that ended twice.
+    pub(crate) problems: Vec<String>,
 }
 
 /// A checkpoint as it is stored.

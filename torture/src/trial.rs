@@ -15,6 +15,7 @@ use crate::report::Report;
 use crate::store::Place;
 use crate::told::Told;
 use crate::victim::Order;
+use crate::work::NODES;
 
 /// A run that has not ended after so many kills is stuck.
 const MOST_LIVES: u32 = 300;
@@ -111,6 +112,12 @@ impl Trial<'_> {
         problems.extend(check::broken_line(&line).into_iter().filter(|_| self.planted.is_none()));
         if line.first().is_none_or(|newest| newest.digest != self.expected) {
             problems.push("the run ended with other values than one that nobody disturbed".to_owned());
+        }
+        let kept = stored.kept.get(&self.thread).cloned().unwrap_or_default();
+        report.count("events kept", kept.events);
+        let laps = NODES.map(|node| (node.to_owned(), self.size.0)).into();
+        if kept.ends != laps {
+            problems.push(format!("tasks that the kept events tell to have ended: {:?}", kept.ends));
         }
         let verdict = effects::judge(&effects::read(&self.effects)?, &heard);
         report.count("tasks in flight run again", verdict.in_flight);

@@ -117,7 +117,8 @@ impl Victim<'_> {
     }
 
     async fn perform(&self, thread: &str, run: Run<Work, Effects>) -> Result<()> {
-        let run = run.checkpointer(self.store.clone()).context(self.effects.clone()).recursion_limit(10_000);
+        let run =
+            run.checkpointer(self.store.clone()).context(self.effects.clone()).recursion_limit(10_000).keep_events();
         let mut stream = run.stream();
         while let Some(event) = stream.next().await {
             if let Some(told) = telling(thread, &event) {

@@ -16,6 +16,10 @@ pub(crate) const THREAD: &str = "t";
 /// The node that is a graph.
 pub(crate) const INNER: &str = "inner";
 
+/// All nodes, those of the graph inside too: each runs once in every round.
+pub(crate) const NODES: [&str; 13] =
+    ["plan", "quick", "slow", "slower", "gather", INNER, "first", "left", "right", "last", "pay", "beside", "turn"];
+
 /// What a thread has done.
 #[derive(State, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Work {

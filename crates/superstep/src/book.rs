@@ -11,6 +11,7 @@ pages! {
     start "start.md";
     state "guides/state.md";
     graphs "guides/graphs.md";
+    graph_files "guides/graph-files.md";
     people "guides/people.md";
     streaming "guides/streaming.md";
     tools "guides/tools.md";

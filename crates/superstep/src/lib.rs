@@ -17,6 +17,7 @@ mod control;
 mod durability;
 mod executor;
 mod extract;
+pub mod file;
 mod functional;
 mod graph;
 mod handler;

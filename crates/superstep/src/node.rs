@@ -226,9 +226,32 @@ where
 }
 
 /// What is said about a node, on top of what it says itself.
-fn merged(own: Policies, mut said: Policies) -> Policies {
-    said.options.inner = said.options.inner.or(own.options.inner);
+fn merged(own: Policies, said: Policies) -> Policies {
+    Policies {
+        retry: said.retry.or(own.retry),
+        timeout: said.timeout.or(own.timeout),
+        cache: said.cache.or(own.cache),
+        on_error: said.on_error.or(own.on_error),
+        concurrency: said.concurrency.or(own.concurrency),
+        at_once: said.at_once || own.at_once,
+        inner: said.inner.or(own.inner),
+        options: merged_options(own.options, said.options),
+    }
+}
+
+fn merged_options(own: NodeOptions, mut said: NodeOptions) -> NodeOptions {
+    if said.branch == BranchPolicy::default() {
+        said.branch = own.branch;
+    }
+    said.defer |= own.defer;
+    said.goto = said.goto.or(own.goto);
+    said.reads = said.reads.or(own.reads);
+    said.writes = said.writes.or(own.writes);
+    said.was.extend(own.was);
+    said.tags.extend(own.tags);
+    for (key, value) in own.metadata {
+        said.metadata.entry(key).or_insert(value);
+    }
     said.inner = said.inner.or(own.inner);
-    said.at_once |= own.at_once;
     said
 }

@@ -73,19 +73,58 @@ impl Prompt {
         })
     }
 
-    fn named(text: &str, name: Option<String>) -> Result<Self> {
+    /// A prompt with a head; this is its name unless the head has one.
+    pub(crate) fn named(text: &str, name: Option<String>) -> Result<Self> {
         let text = text.replace("\r\n", "\n");
         let (head, body) = split(&text)
             .ok_or_else(|| wrong("the prompt has no head").help("begin with `+++`, `version = \"1\"`, `+++`"))?;
         let head: Head =
             toml::from_str(head).map_err(|error| wrong(format!("the head of the prompt: {}", error.message())))?;
         let name = head.name.or(name).ok_or_else(|| wrong("the prompt has no name").help("add `name = \"..\"`"))?;
-        for (what, text) in [("name", &name), ("version", &head.version)] {
+        Self::new(name, head.version, body)
+    }
+
+    /// A prompt from a text without a head.
+    ///
+    /// # Errors
+    /// When name or version is empty or has a blank or `@` in it, or a placeholder is none.
+    ///
+    /// ```
+    /// use superstep::model::Prompt;
+    /// let guide = Prompt::new("guide", "1.2", "You know {{city}} well.")?;
+    /// assert_eq!(guide.label(), "guide@1.2");
+    /// # Ok::<(), superstep::Error>(())
+    /// ```
+    pub fn new(name: impl Into<String>, version: impl Into<String>, text: &str) -> Result<Self> {
+        let (name, version) = (name.into(), version.into());
+        for (what, text) in [("name", &name), ("version", &version)] {
             if text.is_empty() || text.contains(|letter: char| letter.is_whitespace() || letter == '@') {
                 return Err(wrong(format!("the {what} `{text}` of the prompt is empty, or has a blank or `@` in it")));
             }
         }
-        Ok(Self { name, version: head.version, pieces: pieces(body)? })
+        Ok(Self { name, version, pieces: pieces(text)? })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its version.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Its text, with the placeholders in it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let written = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.replace("{{", "\\{{"),
+            Piece::Placeholder(name) => format!("{{{{{name}}}}}"),
+        });
+        written.collect()
     }
 
     /// Its name and version as traces have them, such as `guide@1.2`.

@@ -12,6 +12,7 @@ mod crash;
 mod engine;
 mod errors;
 mod fields;
+mod files;
 mod forks;
 mod functional;
 mod graph;

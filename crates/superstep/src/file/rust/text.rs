@@ -1,0 +1,314 @@
+//! Rust as text, laid out as `rustfmt` does it with lines of 120 characters: what does not fit gets a name of its own.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use serde_json::Value;
+use superstep_core::canonical::in_order;
+
+use super::super::test::{Check, Is, Test};
+use super::super::{END, START};
+
+/// The longest line.
+pub(super) const WIDTH: usize = 120;
+
+/// What is longer than this gets a name of its own.
+const SHORT: usize = 60;
+
+/// A module in the making.
+#[derive(Default)]
+pub(super) struct Page {
+    constants: String,
+    functions: Vec<String>,
+    taken: BTreeSet<String>,
+}
+
+/// The body of a function in the making.
+#[derive(Default)]
+pub(super) struct Body {
+    text: String,
+    pub(super) needs_parts: bool,
+}
+
+impl Page {
+    /// A name for a function that no other has.
+    pub(super) fn name(&mut self, wanted: &str) -> String {
+        let mut name = identifier(wanted);
+        if KEYWORDS.contains(&name.as_str()) || name.starts_with(|first: char| first.is_ascii_digit()) {
+            name = format!("graph_{name}");
+        }
+        let mut number = 2;
+        let mut free = name.clone();
+        while !self.taken.insert(free.clone()) {
+            free = format!("{name}_{number}");
+            number += 1;
+        }
+        free
+    }
+
+    /// Keeps a text as a constant, and gives its name.
+    pub(super) fn constant(&mut self, wanted: &str, text: &str) -> String {
+        let name = self.name(wanted).to_uppercase();
+        let text = raw(text);
+        let head = format!("const {name}: &str =");
+        let first = text.lines().next().unwrap_or_default();
+        let is_long = head.len() + 1 + first.chars().count() + 1 > WIDTH;
+        // What fits on no line stays on the first.
+        let moves = is_long && !text.contains('\n') && 4 + text.chars().count() < WIDTH;
+        let gap = if moves { "\n    " } else { " " };
+        _ = writeln!(self.constants, "{head}{gap}{text};\n");
+        name
+    }
+
+    /// A place for a function, so that graphs stand before their nodes.
+    pub(super) fn slot(&mut self) -> usize {
+        self.functions.push(String::new());
+        self.functions.len() - 1
+    }
+
+    pub(super) fn function(&mut self, slot: usize, head: &str, body: &Body) {
+        self.functions[slot] = format!("\n{head} {{\n{}}}\n", body.text);
+    }
+
+    pub(super) fn constants(&self) -> &str {
+        &self.constants
+    }
+
+    pub(super) fn functions(&self) -> String {
+        self.functions.concat()
+    }
+}
+
+impl Body {
+    pub(super) fn line(&mut self, line: &str) {
+        _ = writeln!(self.text, "    {line}");
+    }
+
+    /// A statement that is a chain of calls: on one line or on the next where it fits, on a line each where it does not.
+    pub(super) fn chain(&mut self, head: &str, start: &str, calls: &[String]) {
+        let chain = format!("{start}{};", calls.concat());
+        let width = chain.chars().count();
+        let is_whole = !chain.contains('\n');
+        match () {
+            () if calls.is_empty() || is_whole && 4 + head.len() + width <= WIDTH => {
+                self.line(&format!("{head}{chain}"))
+            }
+            () if is_whole && 8 + width <= WIDTH => self.line(&format!("{}\n        {chain}", head.trim_end())),
+            () => self.line(&format!("{head}{start}\n        {};", calls.join("\n        "))),
+        }
+    }
+
+    /// A chain of calls that is what the function gives.
+    pub(super) fn tail(&mut self, start: &str, calls: &[String]) {
+        let chain = format!("{start}{}", calls.concat());
+        match 4 + chain.chars().count() <= WIDTH && !chain.contains('\n') {
+            true => self.line(&chain),
+            false => self.line(&format!("{start}\n        {}", calls.join("\n        "))),
+        }
+    }
+
+    /// A list, as it stands or under a name.
+    pub(super) fn list(&mut self, name: &str, items: &[String]) -> String {
+        let list = format!("[{}]", items.join(", "));
+        if list.chars().count() <= SHORT {
+            return list;
+        }
+        let line = format!("let {name} = {list};");
+        match 4 + line.chars().count() <= WIDTH {
+            true => self.line(&line),
+            false => self.line(&format!("let {name} = [\n        {},\n    ];", items.join(",\n        "))),
+        }
+        name.to_owned()
+    }
+
+    /// A value, as it stands or under a name.
+    pub(super) fn value(&mut self, name: &str, value: &Value) -> String {
+        let text = literal(value);
+        if text.chars().count() <= SHORT {
+            return text;
+        }
+        self.line(&format!("let {name} = {};", json(value, 4, WIDTH - 20)));
+        name.to_owned()
+    }
+}
+
+/// A test; its parts get names where it does not fit.
+pub(super) fn test(test: &Test, name: &str, body: &mut Body) -> String {
+    let (word, inner) = match &test.0 {
+        Check::All(tests) => ("all", tests.as_slice()),
+        Check::Any(tests) => ("any", tests.as_slice()),
+        Check::Not(inner) => {
+            let inner = self::test(inner, &format!("{name}_not"), body);
+            return format!("Test::not({inner})");
+        }
+        Check::WantsTools(field) => return format!("Test::wants_tools({})", quoted(field)),
+        Check::Field { field, at, is } => {
+            let leaf = leaf(field, is, name, body);
+            let at = at.as_ref().map(|at| format!(".at({})", quoted(at))).unwrap_or_default();
+            return format!("{leaf}{at}");
+        }
+    };
+    let parts: Vec<String> = inner
+        .iter()
+        .enumerate()
+        .map(|(number, part)| self::test(part, &format!("{name}_{}", number + 1), body))
+        .collect();
+    let list = body.list(name, &parts);
+    format!("Test::{word}({list})")
+}
+
+fn leaf(field: &str, is: &Is, name: &str, body: &mut Body) -> String {
+    let field = quoted(field);
+    let (word, value) = match is {
+        Is::Exists(true) => return format!("Test::exists({field})"),
+        Is::Exists(false) => return format!("Test::is_missing({field})"),
+        Is::OneOf(values) => {
+            let items: Vec<String> = values.iter().map(|value| json(value, 4, usize::MAX)).collect();
+            let list = body.list(&format!("{name}_values"), &items);
+            return format!("Test::one_of({field}, {list})");
+        }
+        Is::Equals(value) => ("equals", value),
+        Is::AtLeast(value) => ("at_least", value),
+        Is::AtMost(value) => ("at_most", value),
+        Is::Contains(value) => ("contains", value),
+    };
+    let value = body.value(&format!("{name}_value"), value);
+    format!("Test::{word}({field}, {value})")
+}
+
+pub(super) fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}
+
+/// A value that is something a JSON value can be made from.
+pub(super) fn literal(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) if i32::try_from(whole).is_ok() => whole.to_string(),
+            Some(whole) => format!("{whole}_i64"),
+            None => number.as_u64().map_or_else(|| number.to_string(), |whole| format!("{whole}_u64")),
+        },
+        other => json(other, 4, usize::MAX),
+    }
+}
+
+/// A value as `json!`, on one line where it is not wider than this, and indented by so much where it is.
+pub(super) fn json(value: &Value, indent: usize, width: usize) -> String {
+    let line = compact(value);
+    if line.chars().count() + indent <= width {
+        return format!("json!({line})");
+    }
+    match value {
+        Value::Object(_) => format!("json!({})", pretty(value, indent)),
+        // `rustfmt` lays lists out anew; inside of an object it leaves them alone.
+        Value::Array(_) => {
+            let wrapped = serde_json::json!({ "value": value });
+            format!("{}[\"value\"].clone()", json(&wrapped, indent, width))
+        }
+        _ => format!("json!({line})"),
+    }
+}
+
+fn pretty(value: &Value, indent: usize) -> String {
+    let (open, entries, close) = match value {
+        Value::Object(map) if !map.is_empty() => {
+            let entry = |(key, value): (&String, &Value)| format!("{}: {}", quoted(key), entry(value, indent + 4));
+            ("{", in_order(map).map(entry).collect::<Vec<_>>(), "}")
+        }
+        Value::Array(items) if compact(value).chars().count() > SHORT => {
+            ("[", items.iter().map(|item| entry(item, indent + 4)).collect(), "]")
+        }
+        other => return compact(other),
+    };
+    let gap = format!("\n{}", " ".repeat(indent + 4));
+    format!("{open}{gap}{}\n{}{close}", entries.join(&format!(",{gap}")), " ".repeat(indent))
+}
+
+/// A value inside another: on one line where it is short.
+fn entry(value: &Value, indent: usize) -> String {
+    let line = compact(value);
+    if line.chars().count() <= SHORT { line } else { pretty(value, indent) }
+}
+
+fn compact(value: &Value) -> String {
+    match value {
+        Value::Object(map) if map.is_empty() => "{}".to_owned(),
+        Value::Object(map) => {
+            let entries: Vec<String> =
+                in_order(map).map(|(key, value)| format!("{}: {}", quoted(key), compact(value))).collect();
+            format!("{{ {} }}", entries.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(compact).collect::<Vec<_>>().join(", ")),
+        Value::String(text) => quoted(text),
+        other => other.to_string(),
+    }
+}
+
+pub(super) fn names<T: AsRef<str>>(all: &[T]) -> Vec<String> {
+    all.iter().map(|name| quoted(name.as_ref())).collect()
+}
+
+/// One end of an edge.
+pub(super) fn end(name: &str) -> String {
+    match name {
+        START | END => name.to_owned(),
+        name => quoted(name),
+    }
+}
+
+/// Several ends, of one type.
+pub(super) fn ends(all: &[&str]) -> Vec<String> {
+    let is_mixed = all.contains(&END);
+    let one = |name: &&str| match end(name) {
+        text if is_mixed && **name != *END => format!("{text}.into()"),
+        text => text,
+    };
+    all.iter().map(one).collect()
+}
+
+pub(super) fn seconds(time: f64) -> String {
+    format!("std::time::Duration::from_secs_f64({time:?})")
+}
+
+/// A raw text, with as many signs around it as it needs.
+fn raw(text: &str) -> String {
+    // A lone carriage return may not stand in a raw text.
+    if text.contains('\r') || text.chars().any(|letter| letter.is_control() && letter != '\n' && letter != '\t') {
+        return quoted(text);
+    }
+    let mut signs = String::new();
+    while text.contains(&format!("\"{signs}")) {
+        signs.push('#');
+    }
+    match text.contains('\\') || !signs.is_empty() {
+        true => format!("r{signs}\"{text}\"{signs}"),
+        false => format!("\"{text}\""),
+    }
+}
+
+fn identifier(name: &str) -> String {
+    let letters = name.chars().map(|letter| match letter {
+        letter if letter.is_ascii_alphanumeric() => letter.to_ascii_lowercase(),
+        _ => '_',
+    });
+    let mut name = String::new();
+    for letter in letters {
+        if letter != '_' || !name.ends_with('_') {
+            name.push(letter);
+        }
+    }
+    match name.trim_matches('_') {
+        "" => "graph".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// Words that cannot be the name of a function here.
+const KEYWORDS: [&str; 51] = [
+    "abstract", "as", "async", "await", "become", "blocking", "box", "break", "build", "const", "continue", "crate",
+    "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "json", "let",
+    "loop", "macro", "match", "mod", "move", "mut", "node", "override", "priv", "pub", "ref", "return", "self",
+    "static", "struct", "super", "trait", "true", "try", "type", "unsafe", "use", "where", "while",
+];

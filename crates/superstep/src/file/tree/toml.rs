@@ -1,0 +1,58 @@
+//! TOML with places: the document of the `toml` crate, in the order of the text.
+
+use serde_json::Number;
+use toml::de::{DeTable, DeValue};
+
+use super::super::problems::Problems;
+use super::{Entry, Kind, Tree};
+
+/// Errors of syntax that are told: after a few of them the rest is an echo.
+const TOLD: usize = 5;
+
+pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Tree> {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in errors.iter().take(TOLD) {
+        let offset = error.span().map_or(0, |span| span.start);
+        problems.at_offset(offset, format!("not TOML: {}", error.message().replace('\n', ", ")), None);
+    }
+    if !errors.is_empty() {
+        return None;
+    }
+    let kind = table(document.get_ref(), problems)?;
+    Some(Tree { kind, span: 0..text.len() })
+}
+
+fn table(table: &DeTable<'_>, problems: &mut Problems) -> Option<Kind> {
+    let mut entries = Vec::new();
+    for (key, value) in table {
+        let kind = kind(value.get_ref(), value.span().start, problems);
+        let (key_span, key) = (key.span(), key.get_ref().to_string());
+        entries.push(kind.map(|kind| Entry { key, key_span, value: Tree { kind, span: value.span() } }));
+    }
+    let mut entries = entries.into_iter().collect::<Option<Vec<_>>>()?;
+    entries.sort_by_key(|entry| entry.key_span.start);
+    Some(Kind::Map(entries))
+}
+
+fn kind(value: &DeValue<'_>, offset: usize, problems: &mut Problems) -> Option<Kind> {
+    let number = match value {
+        DeValue::String(text) => return Some(Kind::Text(text.to_string())),
+        DeValue::Boolean(flag) => return Some(Kind::Flag(*flag)),
+        DeValue::Datetime(time) => return Some(Kind::Text(time.to_string())),
+        DeValue::Table(inner) => return table(inner, problems),
+        DeValue::Array(items) => {
+            let read = |item: &toml::Spanned<DeValue<'_>>, problems: &mut Problems| {
+                let kind = kind(item.get_ref(), item.span().start, problems)?;
+                Some(Tree { kind, span: item.span() })
+            };
+            let items: Vec<Option<Tree>> = items.iter().map(|item| read(item, problems)).collect();
+            return items.into_iter().collect::<Option<_>>().map(Kind::List);
+        }
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(Number::from),
+        DeValue::Float(number) => number.as_str().parse().ok().and_then(Number::from_f64),
+    };
+    if number.is_none() {
+        problems.at_offset(offset, "the number does not fit", Some("use a finite number of 64 bits".to_owned()));
+    }
+    number.map(Kind::Number)
+}

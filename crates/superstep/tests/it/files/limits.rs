@@ -1,0 +1,170 @@
+//! Limits, forms, and whatever bytes there are.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use superstep::core::types::FieldType;
+use superstep::file::{Format, GraphFile};
+
+use super::samples::{Folder, golden, path, sample};
+
+fn text(name: &str) -> String {
+    std::fs::read_to_string(path(name)).unwrap()
+}
+
+fn first_problem(text: &str) -> String {
+    let error = GraphFile::parse(text, Format::Json).map(drop).unwrap_err();
+    error.problems().first().map(|problem| problem.message.clone()).unwrap_or_else(|| error.to_string())
+}
+
+fn many(nodes: usize, edges: usize) -> String {
+    let set = json!({ "kind": "set", "values": { "a": 1 } });
+    let names: Vec<String> = (0..nodes).map(|number| format!("n{number}")).collect();
+    let mut all: Vec<Value> = vec![json!({ "from": "START", "to": names }), json!({ "from": names[0], "to": "END" })];
+    all.extend(names.iter().skip(1).map(|name| json!({ "from": name, "to": "END" })));
+    all.extend((all.len()..edges).map(|_| json!({ "from": "n0", "to": "n1" })));
+    let nodes: serde_json::Map<String, Value> = names.into_iter().map(|name| (name, set.clone())).collect();
+    json!({ "name": "many", "state": { "a": {} }, "nodes": nodes, "edges": all }).to_string()
+}
+
+/// R-FWK-96: files, prompts, nodes, edges and depth have limits, each with its own words.
+#[test]
+fn limits_are_said() {
+    assert_eq!(first_problem(&" ".repeat(1024 * 1024 + 1)), "the file is longer than 1048576 bytes");
+    assert_eq!(first_problem(&many(1001, 0)), "1001 nodes; 1000 is the limit");
+    assert!(GraphFile::parse(&many(1000, 0), Format::Json).is_ok());
+    assert_eq!(first_problem(&many(2, 10_001)), "10002 edges; 10000 is the limit");
+    let deep = format!("{{\"a\": {}{}}}", "[".repeat(70), "]".repeat(70));
+    assert_eq!(first_problem(&deep), "values are nested more than 64 deep");
+    let long = json!({ "name": "t", "state": { "a": {} }, "edges": [{ "from": "START", "to": "a" }, { "from": "a", "to": "END" }],
+        "nodes": { "a": { "kind": "interrupt", "prompt": "x".repeat(256 * 1024 + 1), "output": "a" } } });
+    assert_eq!(first_problem(&long.to_string()), "the prompt is longer than 262144 bytes");
+}
+
+/// R-FWK-96: files on the disk have the same limits, and must be files of text.
+#[test]
+fn limits_hold_on_the_disk() {
+    let folder = Folder::new("limits");
+    let message = |path: &std::path::Path| {
+        let error = GraphFile::open(path).map(drop).unwrap_err();
+        error.to_string().replace(&*folder.0.to_string_lossy(), "")
+    };
+    let long = folder.write("long.toml", &" ".repeat(1024 * 1024 + 1));
+    assert_eq!(
+        message(&long),
+        "error[SS-001]: the graph file `/long.toml` cannot be read: it is longer than 1048576 bytes"
+    );
+    let other = folder.write("graph.yaml", "");
+    assert_eq!(
+        message(&other),
+        "error[SS-001]: `/graph.yaml` is no graph file by its name\nhelp: its name ends in `.toml` or `.json`"
+    );
+    std::fs::create_dir(folder.0.join("folder.toml")).unwrap();
+    assert!(message(&folder.0.join("folder.toml")).contains("it is not a file"));
+    std::fs::write(folder.0.join("bytes.toml"), [0xff, 0xfe]).unwrap();
+    assert!(message(&folder.0.join("bytes.toml")).contains("it is not UTF-8"));
+    assert!(message(&folder.0.join("gone.toml")).contains("No such file"));
+}
+
+/// R-FWK-96: many wrong names are told without ado, a hundred of them in full.
+#[test]
+fn a_flood_of_problems_is_cut_off() {
+    let wrong: Vec<Value> = (0..5000).map(|number| json!({ "from": format!("x{number}"), "to": "y" })).collect();
+    let file = json!({ "name": "t", "state": { "a": {} }, "nodes": { "a": { "kind": "set", "values": { "a": 1 } } }, "edges": wrong });
+    let error = GraphFile::parse(&file.to_string(), Format::Json).map(drop).unwrap_err();
+    assert_eq!(error.problems().len(), 100);
+}
+
+/// R-FWK-96: TOML and JSON are two forms of one thing.
+#[test]
+fn toml_and_json_are_two_forms_of_one_graph() {
+    let toml: Value = toml_value(&text("triage.toml"));
+    let folder = Folder::new("forms");
+    folder.write("prompts/write.md", &text("prompts/write.md"));
+    // The order of nodes is the order of the text, which a table of values does not keep.
+    let order = |file: &GraphFile| {
+        let mut lines: Vec<String> = file.to_rust().lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let json = GraphFile::open(folder.write("triage.json", &serde_json::to_string_pretty(&toml).unwrap())).unwrap();
+    assert_eq!(order(&json), order(&sample("triage.toml")));
+    let small = "name = \"t\"\n[state]\na = { type = \"integer\" }\n[nodes.a]\nkind = \"set\"\nvalues = { a = 1 }\n[[edges]]\nfrom = \"START\"\nto = \"a\"\n[[edges]]\nfrom = \"a\"\nto = \"END\"\n";
+    let toml = GraphFile::parse(small, Format::Toml).unwrap();
+    let json = GraphFile::parse(&toml_value(small).to_string(), Format::Json).unwrap();
+    assert_eq!(toml, json);
+    assert_ne!(toml, GraphFile::parse(&small.replace("a = 1", "a = 2"), Format::Toml).unwrap());
+}
+
+fn toml_value(text: &str) -> Value {
+    toml::from_str(text).unwrap()
+}
+
+/// R-FWK-96: the JSON Schema for editors is the committed one, and takes all samples.
+#[test]
+fn the_json_schema_is_committed_and_takes_the_samples() {
+    let schema = GraphFile::json_schema();
+    golden("graph.schema.json", &format!("{}\n", serde_json::to_string_pretty(&schema).unwrap()));
+    let schema = FieldType::schema(schema).unwrap();
+    for (name, value) in [
+        ("triage.toml", toml_value(&text("triage.toml"))),
+        ("inner/inner.toml", toml_value(&text("inner/inner.toml"))),
+        ("everything.json", serde_json::from_str(&text("everything.json")).unwrap()),
+    ] {
+        assert_eq!(schema.check(&value), Ok(()), "{name}");
+    }
+    let mut wrong = toml_value(&text("triage.toml"));
+    wrong["nodes"]["sort"]["modle"] = "x".into();
+    assert!(schema.check(&wrong).is_err());
+}
+
+/// R-FWK-96: the book lists every key there is.
+#[test]
+fn the_book_lists_every_key() {
+    let book = std::fs::read_to_string(path("../../../../../book/src/guides/graph-files.md")).unwrap();
+    let reference = GraphFile::reference();
+    assert!(book.contains(&reference), "the reference at the end of the guide should be:\n\n{reference}");
+}
+
+fn never_panics(text: &str) {
+    for format in [Format::Toml, Format::Json] {
+        match GraphFile::parse(text, format) {
+            Ok(file) => assert!(!file.to_rust().is_empty()),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// R-FWK-96: whatever text there is, it is refused and not choked on.
+    #[test]
+    fn any_text_is_read_or_refused(text in ".{0,200}") {
+        never_panics(&text);
+    }
+
+    /// R-FWK-96: a file with something cut out, doubled or replaced is read or refused.
+    #[test]
+    fn a_mutated_file_is_read_or_refused(
+        name in prop::sample::select(vec!["triage.toml", "everything.json", "inner/inner.toml"]),
+        at in 0.0..1.0f64, length in 0usize..60, put in ".{0,12}",
+    ) {
+        let text = text(name);
+        let letters: Vec<char> = text.chars().collect();
+        let start = ((letters.len() as f64) * at) as usize;
+        let end = (start + length).min(letters.len());
+        let mutated: String = letters[..start].iter().chain(&put.chars().collect::<Vec<_>>()).chain(&letters[end..]).collect();
+        never_panics(&mutated);
+    }
+
+    /// R-FWK-96: what `serde_json` reads is read alike, and what it refuses is refused.
+    #[test]
+    fn json_is_read_as_serde_json_reads_it(text in r#"[\[\]{}:,"\\ \n0-9aeé.+-]{0,30}|"[^"]{0,10}"|-?[0-9]{1,20}(\.[0-9]{1,5})?(e-?[0-9]{1,3})?"#) {
+        // The file's own name takes any text, so a value in its place shows how it was read.
+        let file = format!("{{\"name\": {text}, \"x\": 1}}");
+        let error = GraphFile::parse(&file, Format::Json).map(drop).unwrap_err();
+        let is_json = serde_json::from_str::<Value>(&file).is_ok();
+        let said_no = error.problems()[0].message.starts_with("not JSON");
+        prop_assert!(is_json != said_no, "{file}: {error}");
+    }
+}

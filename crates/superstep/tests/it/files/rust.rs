@@ -1,0 +1,105 @@
+//! A graph file as Rust: the text is committed, compiled here, and does what the file does.
+
+use serde_json::{Value, json};
+use superstep::file::{Format, GraphFile, Parts};
+use superstep::{Compiled, HistoryQuery, Record};
+
+use super::samples::{golden, parts, sample};
+
+#[allow(unreachable_pub, reason = "a library would have them public")]
+#[path = "generated/everything.rs"]
+mod everything;
+#[allow(unreachable_pub, reason = "a library would have them public")]
+#[path = "generated/triage.rs"]
+mod triage;
+
+/// R-FWK-96: the Rust of the samples is the committed one, which is compiled with these tests.
+#[test]
+fn the_rust_of_a_file_is_committed() {
+    golden("generated/triage.rs", &sample("triage.toml").to_rust());
+    golden("generated/everything.rs", &sample("everything.json").to_rust());
+}
+
+/// Everything a thread went through: state, what is due, where it came from.
+async fn history(graph: &Compiled<Record>, thread: &str) -> Vec<Value> {
+    let history = graph.threads().history(thread, &HistoryQuery::default()).await.unwrap();
+    let shown = history.iter().map(|snapshot| {
+        json!({ "state": without_ids(snapshot.state.to_json()), "next": snapshot.next, "step": snapshot.checkpoint.step })
+    });
+    shown.collect()
+}
+
+/// Ids of messages differ between any two runs.
+fn without_ids(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(map) => {
+            map.retain(|key, _| key != "id" && key != "tool_call_id");
+            map.values_mut().for_each(|inner| *inner = without_ids(inner.take()));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = without_ids(item.take())),
+        _ => {}
+    }
+    value
+}
+
+async fn same(file: &Compiled<Record>, rust: &Compiled<Record>, input: &Value, answers: &[Value]) {
+    assert_eq!(file.drawing().to_json(), rust.drawing().to_json());
+    assert_eq!(file.input_schema(), rust.input_schema());
+    assert_eq!(file.output_schema(), rust.output_schema());
+    let mut seen = Vec::new();
+    for graph in [file, rust] {
+        let mut outcome = graph.run(input.clone()).thread("t").await.unwrap();
+        for answer in answers {
+            outcome = match answer {
+                Value::Null => graph.go_on("t").await.unwrap(),
+                answer => graph.resume("t", answer).await.unwrap(),
+            };
+        }
+        seen.push((without_ids(outcome.to_json().unwrap()), history(graph, "t").await));
+    }
+    assert!(seen[0].1.len() > 3, "{seen:?}");
+    assert_eq!(seen[0], seen[1]);
+}
+
+/// R-FWK-96: with the same parts, the Rust draws the same and every run of it has the same state and history.
+#[tokio::test]
+async fn the_rust_of_a_file_does_what_the_file_does() {
+    for (ticket, answers) in
+        [("fire", vec![]), ("where is my order?", vec![json!(true)]), ("the lamp is dark", vec![json!(false)])]
+    {
+        let file = sample("triage.toml").build(&parts()).unwrap();
+        same(&file, &triage::build(&parts()).unwrap(), &json!({ "ticket": ticket }), &answers).await;
+    }
+    for items in [json!([]), json!(["x", "y"])] {
+        let file = sample("everything.json").build(&parts()).unwrap();
+        let rust = everything::build(&parts()).unwrap();
+        let answers = [json!({ "yes": false }), Value::Null, Value::Null];
+        same(&file, &rust, &json!({ "text": "the fox", "items": items }), &answers).await;
+    }
+}
+
+/// R-FWK-96: the Rust says which part is missing.
+#[test]
+fn the_rust_of_a_file_names_missing_parts() {
+    let error = triage::build(&Parts::new()).map(drop).unwrap_err();
+    assert_eq!(error.message(), "there is no model `small` among the parts");
+}
+
+/// R-FWK-96: names that are no names in Rust, and texts that need care, come out as Rust.
+#[test]
+fn strange_names_and_texts_come_out_as_rust() {
+    let long =
+        "a very long prompt that needs a constant of its own because it does not fit on one line, and \"quotes\" too";
+    let file = json!({
+        "name": "fn",
+        "state": { "a b": {}, "r#": { "type": "string" } },
+        "nodes": {
+            "1st": { "kind": "interrupt", "prompt": long, "output": "a b" },
+            "!?": { "kind": "set", "values": { "a b": "tab\tand \u{1} and \"#" } },
+            "self": { "kind": "set", "values": { "a b": { "k\n": [1.5, 9_007_199_254_740_993_u64, -3_000_000_000_i64] } } },
+        },
+        "edges": [{ "from": "START", "to": ["1st", "!?", "self"] }, { "from": ["1st", "!?", "self"], "to": "END" }],
+    });
+    let error = GraphFile::parse(&file.to_string(), Format::Json).map(|file| file.to_rust());
+    golden("generated/strange.txt", &error.unwrap_or_else(|error| error.to_string()));
+}

@@ -1,0 +1,122 @@
+//! The sample files, and the parts they call by name.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use superstep::file::{GraphFile, Parts};
+use superstep::model::{Reply, Rules, after_tool, says};
+use superstep::prelude::*;
+use superstep::{Record, Schema};
+
+/// Looks an order up.
+#[tool(read_only)]
+fn find_order(number: u64) -> String {
+    format!("order {number} left on Monday")
+}
+
+/// Pays money back.
+#[tool(destructive)]
+fn refund(number: u64) -> String {
+    format!("order {number} is paid back")
+}
+
+pub(super) fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/files").join(name)
+}
+
+pub(super) fn sample(name: &str) -> GraphFile {
+    GraphFile::open(path(name)).unwrap()
+}
+
+/// A model that knows the tickets of the tests.
+pub(super) fn model() -> Rules {
+    Rules::new("small")
+        .rule(|request| starts(request, "Sort") && says("fire")(request), r#"{"category": "danger", "urgency": 10}"#)
+        .rule(|request| starts(request, "Sort") && says("order")(request), r#"{"category": "order", "urgency": 3}"#)
+        .rule(|request| starts(request, "Sort"), r#"{"category": "other", "urgency": 2}"#)
+        .rule(|request| starts(request, "Which"), r#"["Why?", "Since when?", "How much?"]"#)
+        .rule_with(
+            |request| starts(request, "Answer"),
+            |request, _| Reply::text(last(request).replace("Answer in a sentence: ", "found: ")),
+        )
+        .rule(|request| starts(request, "Write"), "Dear customer, all is well.")
+        .rule_with(|request| starts(request, "A title"), |request, _| Reply::text(last(request)))
+        .rule(after_tool("find_order"), "It left on Monday.")
+        .rule(after_tool("refund"), "You have your money back.")
+        .rule(says("pay back"), Reply::call("refund", json!({ "number": 7 })))
+        .rule(says("order"), Reply::call("find_order", json!({ "number": 7 })))
+        .otherwise("I see.")
+}
+
+fn last(request: &superstep::model::Request) -> String {
+    request.messages.last().map(|message| message.text().into_owned()).unwrap_or_default()
+}
+
+fn starts(request: &superstep::model::Request, word: &str) -> bool {
+    last(request).starts_with(word)
+}
+
+/// A graph in Rust, over a state of its own.
+fn shout() -> superstep::Compiled<Record> {
+    let schema = Schema::from_json("shout", &json!({ "words": { "type": "integer", "reducer": "add", "default": 0 } }));
+    let mut graph = Graph::<Record>::with_schema("shout", schema.unwrap());
+    let add = graph.node("add", || json!({ "words": 100 }));
+    graph.edge(START, add).edge(add, END);
+    graph.compile().unwrap()
+}
+
+pub(super) fn parts() -> Parts {
+    Parts::new()
+        .model("small", model())
+        .tool(find_order())
+        .tool(refund())
+        .graph("shout", shout())
+        .node("send", || json!({ "status": "sent" }))
+        .node("count", async |record: View<Record>| {
+            let quiet = record.get("secret").as_str().is_some_and(|secret| secret == "quiet");
+            Command::<Record>::end().update(json!({ "words": if quiet { 1000 } else { 0 }, "secret": "told" }))
+        })
+        .checkpointer(Memory::new())
+}
+
+/// Holds a text against a file beside this one. With `SUPERSTEP_GOLDEN=write` the file is written instead.
+pub(super) fn golden(name: &str, text: &str) {
+    if std::env::var("SUPERSTEP_GOLDEN").is_ok_and(|what| what == "write") {
+        std::fs::write(path(name), text).unwrap();
+    }
+    let kept = std::fs::read_to_string(path(name)).unwrap_or_default();
+    let line = kept.lines().zip(text.lines()).position(|(kept, now)| kept != now);
+    let line = line.unwrap_or_else(|| kept.lines().count().min(text.lines().count()));
+    let shown = |text: &str| text.lines().nth(line).unwrap_or("<end>").to_owned();
+    assert!(
+        kept == text,
+        "{name}:{} differs, `SUPERSTEP_GOLDEN=write` writes it anew\nkept: {}\nnow:  {}",
+        line + 1,
+        shown(&kept),
+        shown(text),
+    );
+}
+
+/// A folder that goes when the test does.
+pub(super) struct Folder(pub(super) PathBuf);
+
+impl Folder {
+    pub(super) fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("superstep-files-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder.canonicalize().unwrap())
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir_all(&self.0);
+    }
+}
