@@ -191,6 +191,22 @@ impl Error {
         self
     }
 
+    /// The same error in other words: of itself, of its problems, and of what caused it.
+    pub(crate) fn reworded(
+        mut self,
+        reword: &mut dyn FnMut(&mut String),
+        cause: impl FnOnce(Arc<dyn StdError + Send + Sync>) -> Arc<dyn StdError + Send + Sync>,
+    ) -> Self {
+        reword(&mut self.0.message);
+        self.0.help.as_mut().into_iter().for_each(&mut *reword);
+        for problem in &mut self.0.problems {
+            reword(&mut problem.message);
+            problem.help.as_mut().into_iter().for_each(&mut *reword);
+        }
+        self.0.source = self.0.source.take().map(cause);
+        self
+    }
+
     /// The stable code.
     #[must_use]
     pub fn code(&self) -> Code {

@@ -27,6 +27,7 @@ pub mod model;
 pub mod planted;
 pub mod port;
 pub mod record;
+pub mod redact;
 pub mod reducer;
 pub mod schema;
 pub mod state;

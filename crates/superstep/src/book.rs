@@ -15,6 +15,7 @@ pages! {
     people "guides/people.md";
     streaming "guides/streaming.md";
     tools "guides/tools.md";
+    redaction "guides/redaction.md";
     threads "guides/threads.md";
     moving "guides/moving.md";
     bring_your_threads "guides/langgraph.md";

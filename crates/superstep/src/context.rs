@@ -18,6 +18,7 @@ use superstep_core::graph::NodeSpec;
 use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId, derive};
 use superstep_core::machine::{Answers, Task, World};
 use superstep_core::port::{Clock, Commit, Lease, SharedCheckpointer};
+use superstep_core::redact::{Counts, Redaction};
 
 use crate::control::Control;
 use crate::durability::{Backlog, Stage};
@@ -129,6 +130,8 @@ pub(crate) struct TaskCell {
     pub(crate) root: &'static str,
     /// The part of the task that this is the cell of; nothing for the task itself.
     scope: Option<scope::Scope>,
+    /// What is taken out of the events of this part.
+    redaction: Option<Redaction>,
 }
 
 impl TaskCell {
@@ -362,7 +365,10 @@ impl Cx {
     pub(crate) async fn emit_as(&self, name: Option<&str>, value: impl serde::Serialize) -> Result<(), NodeError> {
         self.heartbeat_if_watched();
         if let Some(sink) = self.0.shared.sink.as_ref().filter(|sink| sink.wants(|interest| interest.custom)) {
-            let value = serde_json::to_value(value)?;
+            let mut value = serde_json::to_value(value)?;
+            for redaction in [self.0.cell.redaction.as_ref(), self.0.shared.redaction()].into_iter().flatten() {
+                redaction.value(&mut value, &mut Counts::default());
+            }
             sink.custom(self, name.map(Into::into), value).await;
         }
         Ok(())

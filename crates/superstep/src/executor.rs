@@ -28,6 +28,7 @@ use crate::context::{Cx, Failure, Shared};
 use crate::handler::Action;
 use crate::output::{NodeError, Stopped};
 use crate::program::NodeEntry;
+use crate::redacting::{ended_in_words, in_words, redacted, redacted_questions};
 use crate::retry::matching;
 
 /// The record of a failure whose handler is to run.
@@ -167,10 +168,11 @@ pub(crate) fn task_cx(shared: &Arc<Shared>, task: Task) -> Cx {
 pub(crate) async fn run_task(cx: Cx) -> TaskEnd {
     let entry = cx.entry();
     if entry.is_plain() && cx.0.task.timeout().is_none() {
-        return ended(guarded(&entry.action, &cx).await);
+        return ended_in_words(&cx, ended(guarded(&entry.action, &cx).await));
     }
     // Apart, so that a run whose nodes ask for none of this does not carry the room for it.
-    Box::pin(run_with_policies(&cx, entry)).await
+    let end = Box::pin(run_with_policies(&cx, entry)).await;
+    ended_in_words(&cx, end)
 }
 
 async fn run_with_policies(cx: &Cx, entry: &NodeEntry) -> TaskEnd {
@@ -308,14 +310,14 @@ async fn guarded(action: &Arc<dyn Action>, cx: &Cx) -> Attempt {
     poll_fn(|context| {
         let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
         match polled {
-            Ok(Poll::Ready(Ok(output))) => Poll::Ready(Attempt::Ended(TaskEnd::Done(output))),
+            Ok(Poll::Ready(Ok(output))) => Poll::Ready(Attempt::Ended(TaskEnd::Done(redacted(cx, output)))),
             Ok(Poll::Ready(Err(error))) => Poll::Ready(match error.stopped {
                 Some(Stopped::Paused(nodes)) => Attempt::Ended(TaskEnd::Paused(nodes)),
                 Some(Stopped::Drained) => Attempt::Ended(TaskEnd::Cancelled),
                 None => Attempt::Failed(error),
             }),
             Ok(Poll::Pending) if cx.0.cell.has_asked() => {
-                Poll::Ready(Attempt::Ended(TaskEnd::Asked(cx.0.cell.take_asked())))
+                Poll::Ready(Attempt::Ended(TaskEnd::Asked(redacted_questions(cx))))
             }
             Ok(Poll::Pending) => Poll::Pending,
             Err(panic) => Poll::Ready(Attempt::Failed(panicked(&*panic).into())),
@@ -328,7 +330,7 @@ async fn guarded(action: &Arc<dyn Action>, cx: &Cx) -> Attempt {
 async fn give_up(cx: &Cx, entry: &NodeEntry, error: NodeError) -> TaskEnd {
     let error = error.into_error();
     let Some(handler) = &entry.on_error else { return TaskEnd::Failed(error) };
-    let error = error.at_node(cx.node());
+    let error = in_words(cx, error.at_node(cx.node()));
     // Kept before the handler starts: after a crash the handler runs again, not the node.
     let value = Datum::live(StoredError::from(&error));
     if let Err(error) = cx.record(Entry::Once { key: FAILURE.to_owned(), value }).await {

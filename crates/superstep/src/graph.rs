@@ -12,6 +12,7 @@ use superstep_core::id::NodeId;
 use superstep_core::machine::Breakpoints;
 use superstep_core::migration::Migration;
 use superstep_core::port::{Retention, SharedCheckpointer};
+use superstep_core::redact::Redaction;
 use superstep_core::schema::Schema;
 use superstep_core::state::State;
 use superstep_core::types::FieldType;
@@ -121,6 +122,7 @@ impl<S, C> Graph<S, C> {
                 strict_set_once: false,
                 persistence: Persistence::Inherit,
                 configurable: None,
+                redaction: None,
             },
             before: Vec::new(),
             after: Vec::new(),
@@ -376,6 +378,29 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
                 self.builder.complain(format!("the schema of the configurable values is not valid: {problem}"))
             }
         }
+        self
+    }
+
+    /// Takes secrets and personal data out of everything that enters the graph, before it is folded, stored or streamed:
+    /// inputs, updates of nodes and from outside, questions and answers, events, errors, and what models are asked and say.
+    /// Graphs inside do the same, unless they say otherwise themselves.
+    ///
+    /// ```
+    /// use superstep::prelude::*;
+    /// use superstep::redact::Redaction;
+    ///
+    /// #[derive(State, Clone, Serialize, Deserialize)]
+    /// struct Note { text: String }
+    ///
+    /// let mut graph = Graph::<Note>::new("note");
+    /// let sign = graph.node("sign", |note: View<Note>| Note::update().text(format!("{}, ada@example.com", note.text)));
+    /// graph.edge(START, sign).edge(sign, END).redact(Redaction::default());
+    /// let done = graph.compile()?.run(Note::input().text("call +49 171 1234567")).wait()?;
+    /// assert_eq!(done.state.text, "call [REDACTED:phone], [REDACTED:mail]");
+    /// # Ok::<(), superstep::Error>(())
+    /// ```
+    pub fn redact(&mut self, redaction: Redaction) -> &mut Self {
+        self.settings.redaction = Some(redaction);
         self
     }
 

@@ -25,6 +25,7 @@ use crate::durability::Saving;
 use crate::lanes::{Turn, WhenBusy};
 use crate::output::NodeError;
 use crate::program::Program;
+use crate::redacting::redact_call;
 use crate::run::{drive_limited, unless_cancelled, within};
 use crate::subgraph::{Caller, Inside};
 use crate::threads::prune_after;
@@ -91,6 +92,7 @@ pub(crate) async fn start(mut call: Box<Call>) -> Result<RawOutcome> {
     if let Some(caller) = call.inside.take() {
         return Box::pin(start_inside(call, &caller)).await;
     }
+    redact_call(&mut call);
     // Apart, so that a run carries no room for its start while it goes on.
     let mut run = Box::pin(begin_run(call)).await?;
     let Begun { machine, shared, store, .. } = &mut *run;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use superstep_core::graph::{BranchPolicy, Topology};
 use superstep_core::machine::Breakpoints;
 use superstep_core::port::{Retention, SharedCheckpointer};
+use superstep_core::redact::Redaction;
 use superstep_core::types::FieldType;
 use tokio::sync::Semaphore;
 
@@ -65,6 +66,8 @@ pub(crate) struct Settings {
     pub(crate) persistence: Persistence,
     /// What the `configurable` values of a run must look like.
     pub(crate) configurable: Option<FieldType>,
+    /// What is taken out of everything that enters the graph.
+    pub(crate) redaction: Option<Redaction>,
 }
 
 /// How a graph that runs inside another keeps its state.

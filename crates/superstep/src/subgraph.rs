@@ -17,6 +17,7 @@ use superstep_core::id::FieldId;
 use superstep_core::machine::{Config, End, Machine, OnLimit, Outcome};
 use superstep_core::planted::{Bug, is_planted};
 use superstep_core::port::{BoxFuture, Loaded};
+use superstep_core::redact::Counts;
 use superstep_core::state::{Draft, State};
 use superstep_core::update::{How, Update, Write};
 
@@ -27,6 +28,7 @@ use crate::handler::{Action, IntoNode};
 use crate::node::Policies;
 use crate::output::{NodeError, Stopped};
 use crate::program::{Persistence, Program};
+use crate::redacting::redact_draft;
 use crate::run::publish;
 use crate::stream::{GraphEnd, GraphRun, Sink, form};
 
@@ -138,6 +140,10 @@ impl Inside {
         }
         machine.give_answers(cx.answers().cloned());
         warn_of_unused_store(&mut machine, program, cx);
+        let mut input = input;
+        if let Some(redaction) = shared.redaction() {
+            redact_draft(redaction, &program.topology.schema, &mut input, &mut Counts::default());
+        }
         let told = told_input(&shared, &input, resumes);
         let mut baseline = None;
         if resumes && !is_planted(Bug::InputTwice) {

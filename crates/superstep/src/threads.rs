@@ -14,6 +14,7 @@ use crate::compiled::Compiled;
 use crate::extract::View;
 use crate::lanes::WhenBusy;
 use crate::launch::{Held, no_checkpoint, real_world};
+use crate::redacting::redact_updates;
 
 mod check;
 mod events;
@@ -336,7 +337,9 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
         if self.at.is_some() && self.at != newest.map(|newest| newest.checkpoint.id) {
             machine.branch();
         }
-        for updates in self.supersteps {
+        for mut updates in self.supersteps {
+            let program = &self.graph.program;
+            redact_updates(program.settings.redaction.as_ref(), &program.topology.schema, &mut updates);
             machine.update(updates).map_err(|error| error.on_thread(Some(&self.thread)))?;
         }
         let checkpoint = save_all(&mut machine, saver).await?;

@@ -17,6 +17,7 @@ mod node;
 mod outcome;
 mod parallel;
 mod policy;
+mod redacting;
 mod tell;
 mod turn;
 

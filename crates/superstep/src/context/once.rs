@@ -7,9 +7,11 @@ use serde::de::DeserializeOwned;
 use superstep_core::checkpoint::Entry;
 use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error};
+use superstep_core::redact::Counts;
 
 use super::{Cx, Kind, Place, lock};
 use crate::output::NodeError;
+use crate::redacting::redact_datum;
 
 impl Cx {
     /// Runs `make` the first time and returns the recorded result afterwards: after an interrupt, a retry or
@@ -45,8 +47,14 @@ impl Cx {
                     .into()
             });
         }
-        let value = self.0.cell.apart(key, make).await.map_err(Into::into)?;
-        let datum = Datum::live(value.clone());
+        let mut value = self.0.cell.apart(key, make).await.map_err(Into::into)?;
+        let mut datum = Datum::live(value.clone());
+        if let Some(redaction) = self.0.shared.redaction()
+            && redact_datum(&mut datum, &mut Counts::default(), |value, counts| redaction.typed_value(value, counts))
+        {
+            // The same as when it is read again.
+            value = datum.clone().take()?;
+        }
         self.record(Entry::Once { key: key.to_owned(), value: datum.clone() }).await?;
         lock(&self.0.cell.made).insert(key.to_owned(), datum);
         self.heartbeat_if_watched();

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use superstep_core::id::derive;
+use superstep_core::redact::Redaction;
 
 use super::{Cx, TaskCell, TaskCx};
 
@@ -18,12 +19,13 @@ pub(super) struct Scope {
 }
 
 impl Cx {
-    /// The same task as one part of it sees it. The name must be the same whenever the task runs again.
-    pub(crate) fn part(&self, name: &str) -> Self {
+    /// The same task as one part of it sees it, with what is taken out of its events. The name must be the same whenever
+    /// the task runs again.
+    pub(crate) fn part(&self, name: &str, redaction: Option<Redaction>) -> Self {
         let (shared, task, failure) = (self.0.shared.clone(), self.0.task.clone(), self.0.failure.clone());
         let path = format!("{}{}{name}/", self.0.cell.root, self.0.cell.scope_path()).into();
         let scope = Some(Scope { path, whole: self.clone() });
-        let cell = TaskCell { scope, ..TaskCell::default() };
+        let cell = TaskCell { scope, redaction, ..TaskCell::default() };
         let (attempt, first_attempt) = (AtomicU32::new(self.attempt()), self.0.first_attempt);
         Self(Arc::new(TaskCx { shared, task, attempt, first_attempt, cell, failure }))
     }

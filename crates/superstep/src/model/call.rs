@@ -11,6 +11,7 @@ use superstep_core::model::{Answer, AnswerFormat, Piece, Request, ToolChoice, es
 use superstep_core::port::{BoxFuture, Listener, Pieces, SharedModel};
 use superstep_core::tool::ToolSpec;
 
+use super::redacted::{Redacted, redact_request};
 use crate::context::{Cx, Kind};
 use crate::extract::Writer;
 use crate::stream::{ModelCall, ModelEvent, NO_STREAM};
@@ -124,9 +125,13 @@ impl Asked {
     }
 
     async fn ask(self) -> Result<Answer> {
-        let Self { cx, model, mut request, tags } = self;
+        let Self { cx, mut model, mut request, tags } = self;
         // Providers refuse a list in which a call is left open.
         request.messages = close_unanswered(&request.messages, "the run went on without it");
+        if let Some(redaction) = cx.0.shared.redaction() {
+            request = redact_request(redaction, request);
+            model = Redacted::new(model, redaction.clone()).into();
+        }
         let call = Arc::new(call(&cx, &model, tags));
         let request = Arc::new(request);
         let mut told = Told { cx: &cx, call: &call, index: 0 };

@@ -3,8 +3,9 @@
 use superstep_core::error::Result;
 use superstep_core::model::{Answer, Request};
 use superstep_core::port::SharedModel;
+use superstep_core::redact::Redaction;
 
-use super::{AnswerStream, Budget, Budgeted, Fallback, Retrying};
+use super::{AnswerStream, Budget, Budgeted, Fallback, Redacted, Retrying};
 use crate::retry::Retry;
 
 /// What can be done with every model, whether it is a type of its own or shared already.
@@ -30,6 +31,11 @@ pub trait ModelExt: Into<SharedModel> + Sized {
     /// Limits what one call may take.
     fn budget(self, budget: Budget) -> Budgeted {
         Budgeted::new(self, budget)
+    }
+
+    /// Takes secrets and personal data out of what it is asked and of what it says.
+    fn redacted(self, redaction: Redaction) -> Redacted {
+        Redacted::new(self, redaction)
     }
 
     /// The whole answer, with nobody listening on the way.

@@ -10,6 +10,7 @@ use superstep_core::error::Error;
 use superstep_core::id::{RunId, TaskId};
 use superstep_core::message::MessageId;
 use superstep_core::model::{Answer, ModelInfo, Piece, Request};
+use superstep_core::redact::Counts;
 
 /// One call of a model by a node.
 #[derive(Debug)]
@@ -97,6 +98,8 @@ pub enum ToolEvent {
         output: Value,
         /// How long it took.
         took: Duration,
+        /// How much was taken out of it.
+        redacted: Counts,
     },
     /// It failed.
     Failed {

@@ -14,6 +14,7 @@ use super::{
 use crate::conclude::output_of;
 use crate::context::{Cx, Shared, lock};
 use crate::output::NodeError;
+use crate::redacting::redact_tool_event;
 
 /// Where events go.
 #[derive(Clone)]
@@ -133,14 +134,20 @@ impl Sink {
 
     pub(crate) async fn retry(&self, cx: &Cx, attempt: u32, wait: Duration, error: &NodeError) {
         if !self.is_hidden(cx) {
-            let (error, task) = (error.error().clone(), cx.task_id());
+            let (mut error, task) = (error.error().clone(), cx.task_id());
+            if let Some(redaction) = cx.0.shared.redaction() {
+                error = redaction.error(error);
+            }
             let kind = EventKind::Retry { node: cx.node().into(), task, attempt, wait, error };
             self.tell(&cx.0.shared, kind, |interest| interest.notes).await;
         }
     }
 
-    pub(crate) async fn tool(&self, cx: &Cx, call: &Arc<ToolRun>, what: ToolEvent) {
+    pub(crate) async fn tool(&self, cx: &Cx, call: &Arc<ToolRun>, mut what: ToolEvent) {
         if !self.is_hidden(cx) {
+            if let Some(redaction) = cx.0.shared.redaction() {
+                redact_tool_event(redaction, &mut what);
+            }
             self.tell(&cx.0.shared, EventKind::Tool { call: call.clone(), what }, |interest| interest.calls).await;
         }
     }

@@ -30,7 +30,7 @@ pub(super) struct Doubtful<'a> {
 impl Doubtful<'_> {
     /// The part of the task in which it is asked about.
     fn part(&self, cx: &Cx) -> Cx {
-        cx.part(&format!("approve {} {}", self.place, self.call.id))
+        cx.part(&format!("approve {} {}", self.place, self.call.id), None)
     }
 
     fn shown(&self) -> Value {

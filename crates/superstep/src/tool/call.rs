@@ -17,6 +17,7 @@ use super::argument::BadArguments;
 use super::errors::{Errors, FailureKind, ToolFailure};
 use super::list::Known;
 use super::outcome::{Frame, Settled};
+use super::redacting::Redacting;
 use super::tell::Teller;
 use super::turn::Turn;
 use crate::context::Cx;
@@ -44,6 +45,7 @@ pub(super) struct Job<'a> {
     pub(super) turn: &'a Turn,
     /// The field of messages.
     pub(super) field: &'a str,
+    pub(super) redacting: Redacting,
 }
 
 /// A call that has no result.
@@ -56,17 +58,19 @@ enum Trouble {
 impl Job<'_> {
     /// Carries a verdict out.
     pub(super) async fn settle(self, verdict: Verdict) -> Result<Settled, NodeError> {
-        let (teller, began) = (Teller::new(&self.cx, self.call), self.cx.now());
+        let (teller, began) = (Teller::new(&self.cx, self.call, self.redacting.redaction()), self.cx.now());
         let frame = |job: &Self| Frame {
             call: job.call,
             turn: job.turn,
             field: job.field,
             took: Duration::from_micros(job.cx.now().saturating_sub(began).try_into().unwrap_or(0)),
             id: job.cx.fresh_id(),
+            redacted: job.redacting.counts(),
         };
         let (known, args) = match verdict {
             Verdict::Refuse(reason) => return Ok(frame(&self).refused(&reason)),
             Verdict::Fail(failure) => {
+                let failure = self.redacting.failure(failure);
                 teller.started(self.call).await;
                 teller.failed(&failure.text, 1, false).await;
                 return self.failed(&frame(&self), failure);
@@ -80,7 +84,7 @@ impl Job<'_> {
                 let settled = frame.settled(&self.cx, output);
                 match settled {
                     Ok(settled) => {
-                        teller.ended(|| settled.told(), frame.took).await;
+                        teller.ended(|| settled.told(), &frame).await;
                         Ok(settled)
                     }
                     Err(text) => {
@@ -102,7 +106,7 @@ impl Job<'_> {
     }
 
     fn failure(&self, kind: FailureKind, text: String) -> ToolFailure {
-        failure(self.call, kind, text)
+        self.redacting.failure(failure(self.call, kind, text))
     }
 
     async fn attempts(&self, known: &Known, args: &Map<String, Value>, teller: &Teller) -> Result<ToolOutput, Trouble> {
@@ -139,8 +143,11 @@ impl Job<'_> {
         let mut limit = self.cx.0.shared.clock.sleep(time);
         let ended = poll_fn(|context| {
             match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
-                Ok(Poll::Ready(Ok(output))) => return Poll::Ready(Ok(output)),
-                Ok(Poll::Ready(Err(error))) => return Poll::Ready(Err(self.trouble(error))),
+                Ok(Poll::Ready(Ok(output))) => {
+                    let schema = &self.cx.0.shared.program.topology.schema;
+                    return Poll::Ready(Ok(self.redacting.output(schema, output)));
+                }
+                Ok(Poll::Ready(Err(error))) => return Poll::Ready(Err(self.trouble(self.redacting.error(error)))),
                 // A look at a hidden field unwinds to the executor, which says so.
                 Err(panic) if panic.is::<Fault>() => resume_unwind(panic),
                 Err(panic) => return Poll::Ready(Err(Trouble::Failure(self.panicked(&*panic)))),
@@ -183,7 +190,7 @@ impl Job<'_> {
     fn panicked(&self, panic: &(dyn std::any::Any + Send)) -> ToolFailure {
         let cause = Error::new(Code::NodeFailed, format!("it panicked: {}", panic_text(panic)));
         let failure = self.failure(FailureKind::Panicked, format!("`{}` panicked", self.call.name));
-        ToolFailure { cause: Some(Arc::new(cause)), ..failure }
+        self.redacting.failure(ToolFailure { cause: Some(Arc::new(cause)), ..failure })
     }
 }
 

@@ -1,11 +1,13 @@
 //! The node that runs what a model asks for.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use superstep_core::checkpoint::Question;
 use superstep_core::command::Output;
 use superstep_core::message::ToolCall;
+use superstep_core::redact::Redaction;
 use superstep_core::suggest::known_names;
 
 use super::approve::{Doubtful, ask_each, ask_together, was_told};
@@ -15,6 +17,7 @@ use super::list::{KnownTools, Tools};
 use super::outcome::{Settled, combine};
 use super::parallel::{End, Work, run_all};
 use super::policy::{Policy, Rule};
+use super::redacting::Redacting;
 use super::turn::Turn;
 use crate::context::{Ask, Cx};
 use crate::handler::Node;
@@ -28,6 +31,9 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 ///
 /// What goes wrong is told the model ([`Errors`]). A person is asked before a destructive tool runs ([`Policy`]). A call
 /// that has ended is not made again, whatever happens to the others: a question, a failure, a crash.
+///
+/// Secrets and personal data are taken out of what tools give, before it is told, kept or stored
+/// ([`ToolNode::redaction`]); how much of which kind is noted as `redacted` with the tool message.
 ///
 /// ```
 /// use superstep::core::message::ToolCall;
@@ -57,6 +63,9 @@ pub struct ToolNode {
     timeout: Duration,
     at_once: usize,
     together: bool,
+    redaction: Option<Redaction>,
+    /// Tools whose results stay as they are.
+    raw: BTreeSet<String>,
 }
 
 impl ToolNode {
@@ -70,6 +79,8 @@ impl ToolNode {
             timeout: TIMEOUT,
             at_once: usize::MAX,
             together: false,
+            redaction: Some(Redaction::default()),
+            raw: BTreeSet::new(),
         }
     }
 
@@ -110,6 +121,24 @@ impl ToolNode {
         self
     }
 
+    /// What is taken out of the results of tools, in place of all known kinds.
+    pub fn redaction(mut self, redaction: Redaction) -> Self {
+        self.redaction = Some(redaction);
+        self
+    }
+
+    /// Leaves the results of all tools as they are: secrets in them are stored, streamed and told the model.
+    pub fn without_redaction(mut self) -> Self {
+        self.redaction = None;
+        self
+    }
+
+    /// Leaves the results of these tools as they are.
+    pub fn without_redaction_of(mut self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.raw.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
     async fn turn(&self, cx: &Cx) -> Result<Output, NodeError> {
         let turn = Turn::read(cx, &self.field)?;
         let tools = self.tools.known().await?;
@@ -121,9 +150,10 @@ impl ToolNode {
         for (place, call, verdict) in judged {
             let Some(verdict) = verdict else { continue };
             let key = format!("tool {place} {}", call.id);
-            let part = cx.part(&key);
-            let (errors, timeout) = (&self.errors, self.timeout);
-            let job = Job { call, turn: &turn, cx: part.clone(), errors, timeout, field: &self.field };
+            let redaction = self.redaction.as_ref().filter(|_| !self.raw.contains(&call.name));
+            let part = cx.part(&key, redaction.cloned());
+            let (errors, timeout, redacting) = (&self.errors, self.timeout, Redacting::new(redaction));
+            let job = Job { call, turn: &turn, cx: part.clone(), errors, timeout, field: &self.field, redacting };
             let settle = job.settle(verdict);
             let future: superstep_core::port::BoxFuture<'_, _> = match is_alone {
                 true => Box::pin(settle),

@@ -10,6 +10,7 @@ use superstep_core::datum::Datum;
 use superstep_core::error::{Code, Error};
 use superstep_core::json_reducer::as_overwrite;
 use superstep_core::message::{Content, Message, MessageEdit, MessageEdits, Part, Role, ToolCall, ToolStatus};
+use superstep_core::redact::Counts;
 use superstep_core::schema::Schema;
 use superstep_core::state::Draft;
 use superstep_core::tool::ToolOutput;
@@ -56,6 +57,8 @@ pub(super) struct Frame<'a> {
     pub(super) took: Duration,
     /// The id of the message.
     pub(super) id: String,
+    /// How much was taken out of what it gave.
+    pub(super) redacted: Counts,
 }
 
 impl Frame<'_> {
@@ -63,7 +66,10 @@ impl Frame<'_> {
         let (content, whole) = capped(content);
         let message = Message::tool(&self.call.id, content).with_name(&self.call.name).with_id(self.id.as_str());
         let took = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
-        let message = message.with_metadata("tool", self.call.name.as_str()).with_metadata("duration_ms", took);
+        let mut message = message.with_metadata("tool", self.call.name.as_str()).with_metadata("duration_ms", took);
+        if !self.redacted.is_empty() {
+            message = message.with_metadata("redacted", &self.redacted);
+        }
         whole.into_iter().fold(message, |message, bytes| message.with_metadata("cut_from_bytes", bytes))
     }
 

@@ -1,13 +1,15 @@
 //! What whoever watches a run hears of its tools. Nothing is made where nobody does.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 use superstep_core::id::RunId;
 use superstep_core::message::ToolCall;
 use superstep_core::port::{BoxFuture, Progress, Watcher};
+use superstep_core::redact::Redaction;
 
+use super::outcome::Frame;
+use super::redacting::redact_progress;
 use crate::context::Cx;
 use crate::stream::{Sink, ToolEvent, ToolRun};
 
@@ -19,10 +21,11 @@ struct Watched {
     sink: Sink,
     cx: Cx,
     run: Arc<ToolRun>,
+    redaction: Option<Redaction>,
 }
 
 impl Teller {
-    pub(super) fn new(cx: &Cx, call: &ToolCall) -> Self {
+    pub(super) fn new(cx: &Cx, call: &ToolCall, redaction: Option<&Redaction>) -> Self {
         let shared = &cx.0.shared;
         let heard = shared.sink.as_ref().filter(|sink| sink.wants(|interest| interest.calls));
         Self(heard.cloned().map(|sink| {
@@ -34,7 +37,7 @@ impl Teller {
                 tool: call.name.clone(),
                 call: call.id.clone(),
             };
-            Arc::new(Watched { sink, cx: cx.clone(), run: Arc::new(run) })
+            Arc::new(Watched { sink, cx: cx.clone(), run: Arc::new(run), redaction: redaction.cloned() })
         }))
     }
 
@@ -42,8 +45,9 @@ impl Teller {
         self.say(|| ToolEvent::Started { input: call.args.clone() }).await;
     }
 
-    pub(super) async fn ended(&self, output: impl FnOnce() -> Value, took: Duration) {
-        self.say(|| ToolEvent::Ended { output: output(), took }).await;
+    pub(super) async fn ended(&self, output: impl FnOnce() -> Value, frame: &Frame<'_>) {
+        let (took, redacted) = (frame.took, &frame.redacted);
+        self.say(|| ToolEvent::Ended { output: output(), took, redacted: redacted.clone() }).await;
     }
 
     pub(super) async fn failed(&self, error: &str, attempt: u32, will_retry: bool) {
@@ -66,8 +70,9 @@ impl Teller {
 }
 
 impl Watcher for Watched {
-    fn progress(&self, value: Value) -> BoxFuture<'_, ()> {
+    fn progress(&self, mut value: Value) -> BoxFuture<'_, ()> {
         self.cx.heartbeat_if_watched();
+        redact_progress(self.redaction.as_ref(), &mut value);
         Box::pin(self.sink.tool(&self.cx, &self.run, ToolEvent::Progress { value }))
     }
 }

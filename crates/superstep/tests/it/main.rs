@@ -21,6 +21,7 @@ mod migrations;
 mod models;
 mod people;
 mod properties;
+mod redaction;
 mod reference;
 mod retention;
 mod running;

@@ -99,7 +99,7 @@ pub(crate) fn refused<T>(result: Result<T, Error>) -> Error {
 }
 
 /// Everything stored of a thread, as one text: checkpoints, values, what is known of tasks.
-pub(crate) async fn stored(memory: &Memory, thread: &str) -> String {
+pub(crate) async fn stored(memory: &impl Checkpointer, thread: &str) -> String {
     let thread = thread.into();
     let mut text = String::new();
     for namespace in memory.namespaces(&thread).await.unwrap() {

@@ -272,9 +272,13 @@ impl Projection {
                 (name, run_id) = (PROGRESS.into(), run(call.task));
                 ("on_custom_event", json!({"tool": call.tool, "tool_call_id": call.call, "progress": value}))
             }
-            ToolEvent::Ended { output, took } => {
+            ToolEvent::Ended { output, took, redacted } => {
                 self.calls.remove(&call.id);
-                ("on_tool_end", json!({"output": output, "duration_ms": millis(*took)}))
+                let mut data = json!({"output": output, "duration_ms": millis(*took)});
+                if !redacted.is_empty() {
+                    data["redacted"] = redacted.into();
+                }
+                ("on_tool_end", data)
             }
             ToolEvent::Failed { error, attempt, will_retry } => {
                 if !will_retry {

@@ -1,0 +1,137 @@
+//! Keys and tokens that say what they are by how they begin.
+
+use std::ops::Range;
+
+/// Which bytes a key is made of, after its beginning.
+#[derive(Clone, Copy)]
+enum Made {
+    /// Letters and digits.
+    Letters,
+    /// Upper-case letters and digits.
+    Upper,
+    /// Letters, digits and `_`.
+    Word,
+    /// Letters, digits, `_`, `-`.
+    Dashes,
+    /// Letters, digits, `_`, `-`, `.`.
+    Dots,
+}
+
+impl Made {
+    fn has(self, byte: u8) -> bool {
+        match self {
+            Self::Letters => byte.is_ascii_alphanumeric(),
+            Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Self::Word => byte.is_ascii_alphanumeric() || byte == b'_',
+            Self::Dashes => is_token(byte),
+            Self::Dots => is_token(byte) || byte == b'.',
+        }
+    }
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// How keys begin, what follows, and how much of it at least. Where one beginning is part of another, the longer is first.
+/// Each has one of the bytes or pairs that `quiet` looks for.
+#[rustfmt::skip]
+const SHAPES: [(&[u8], Made, usize); 57] = {
+    use Made::{Dashes, Dots, Letters, Upper, Word};
+    [
+        // Models: OpenAI, Anthropic, OpenRouter, Groq, xAI, Perplexity, Hugging Face, Replicate, Google, Tavily, LangSmith, Langfuse.
+        (b"sk-ant-", Dashes, 16), (b"sk-proj-", Dashes, 16), (b"sk-svcacct-", Dashes, 16), (b"sk-admin-", Dashes, 16),
+        (b"sk-or-v1-", Dashes, 16), (b"sk-lf-", Dashes, 16), (b"pk-lf-", Dashes, 16), (b"sk-", Letters, 16), (b"gsk_", Letters, 20),
+        (b"xai-", Letters, 20), (b"pplx-", Letters, 20), (b"hf_", Letters, 16), (b"r8_", Letters, 20), (b"AIza", Dashes, 30),
+        (b"tvly-", Dashes, 16), (b"lsv2_pt_", Word, 16), (b"lsv2_sk_", Word, 16),
+        // Code: GitHub, GitLab, npm, PyPI, Docker, RubyGems.
+        (b"ghp_", Letters, 16), (b"gho_", Letters, 16), (b"ghu_", Letters, 16), (b"ghs_", Letters, 16), (b"ghr_", Letters, 16),
+        (b"github_pat_", Word, 20), (b"glpat-", Dots, 16), (b"glptt-", Dashes, 16), (b"gldt-", Dashes, 16), (b"glrt-", Dots, 16),
+        (b"npm_", Letters, 20), (b"pypi-", Dashes, 20), (b"dckr_pat_", Dashes, 16), (b"rubygems_", Letters, 20),
+        // Clouds: Amazon, Google, DigitalOcean.
+        (b"AKIA", Upper, 16), (b"ASIA", Upper, 16), (b"ya29.", Dashes, 20), (b"GOCSPX-", Dashes, 16),
+        (b"dop_v1_", Letters, 20), (b"doo_v1_", Letters, 20),
+        // Talk and mail: Slack, SendGrid.
+        (b"xoxb-", Dashes, 10), (b"xoxa-", Dashes, 10), (b"xoxp-", Dashes, 10), (b"xoxr-", Dashes, 10), (b"xoxs-", Dashes, 10),
+        (b"xoxe-", Dashes, 10), (b"xoxe.xoxp-", Dashes, 10), (b"xoxe.xoxb-", Dashes, 10), (b"xapp-", Dashes, 10), (b"SG.", Dots, 30),
+        // Trade and papers: Stripe, Shopify, Notion, Linear.
+        (b"sk_live_", Letters, 10), (b"sk_test_", Letters, 10), (b"rk_live_", Letters, 10), (b"rk_test_", Letters, 10),
+        (b"whsec_", Letters, 16), (b"shpat_", Letters, 16), (b"shpss_", Letters, 16), (b"shpca_", Letters, 16),
+        (b"ntn_", Letters, 20), (b"lin_api_", Letters, 16),
+    ]
+};
+
+/// For each byte, which shapes have it at this place: nearly every word is none after two looks.
+const fn shapes_with(place: usize) -> [u64; 256] {
+    let (mut table, mut index) = ([0; 256], 0);
+    while index < SHAPES.len() {
+        table[SHAPES[index].0[place] as usize] |= 1 << index;
+        index += 1;
+    }
+    table
+}
+
+static FIRST: [u64; 256] = shapes_with(0);
+static SECOND: [u64; 256] = shapes_with(1);
+
+/// The key that begins at `at`.
+pub(super) fn api_key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let rest = &bytes[at..];
+    let mut possible = FIRST[usize::from(rest[0])] & SECOND[usize::from(*rest.get(1)?)];
+    let (prefix, made, least) = loop {
+        let index = possible.trailing_zeros() as usize;
+        match SHAPES.get(index)? {
+            shape if rest.starts_with(shape.0) => break shape,
+            _ => possible &= possible - 1,
+        }
+    };
+    let body = &rest[prefix.len()..];
+    let body = &body[..body.iter().take_while(|byte| made.has(**byte)).count()];
+    // Names with dashes look like keys, and have no digits.
+    let is_key = body.len() >= *least && (body.iter().any(u8::is_ascii_digit) || body.len() >= 2 * least);
+    is_key.then(|| at..at + prefix.len() + trimmed(body))
+}
+
+/// How long a body is without the dots and dashes of the sentence around it.
+fn trimmed(body: &[u8]) -> usize {
+    body.iter().rposition(|byte| !matches!(byte, b'.' | b'-')).map_or(0, |last| last + 1)
+}
+
+/// The signed token that begins at `at`: at least two parts, the first of them JSON in base64.
+pub(super) fn jwt(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    // Not inside of a word with dashes: a long one would be gone through from each of them.
+    if !bytes[at..].starts_with(b"eyJ") || (at > 0 && is_token(bytes[at - 1])) {
+        return None;
+    }
+    let part = |from: usize| bytes[from..].iter().take_while(|byte| is_token(**byte)).count();
+    let (mut end, mut parts) = (at + part(at), 1);
+    if end - at < 8 {
+        return None;
+    }
+    while parts < 5 && bytes.get(end) == Some(&b'.') {
+        let length = part(end + 1);
+        if length == 0 || (parts == 1 && length < 5) {
+            break;
+        }
+        (end, parts) = (end + 1 + length, parts + 1);
+    }
+    (parts >= 2).then_some(at..end)
+}
+
+/// The shortest token in a header.
+const SHORTEST_TOKEN: usize = 16;
+
+/// The token after the `Bearer` that begins at `at`.
+pub(super) fn bearer(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let word = bytes.get(at..at + 6)?;
+    if !word.eq_ignore_ascii_case(b"bearer") {
+        return None;
+    }
+    let blanks = bytes[at + 6..].iter().take(4).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let start = at + 6 + blanks;
+    let in_token = |byte: &u8| is_token(*byte) || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'=');
+    let body = &bytes[start..start + bytes[start..].iter().take_while(|byte| in_token(byte)).count()];
+    let length = trimmed(body);
+    let is_token = length >= SHORTEST_TOKEN && (body.iter().any(u8::is_ascii_digit) || length >= 40);
+    (blanks > 0 && is_token).then_some(start..start + length)
+}

@@ -1,0 +1,284 @@
+//! What must go, what must stay, and that the quick way finds what the slow way finds.
+
+mod property;
+
+use serde_json::json;
+
+use super::*;
+use crate::error::Code;
+use crate::message::{Content, Message, Part, ToolCall};
+use crate::tool::{ToolError, ToolOutput};
+
+const KEY: &str =
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq8\nq83hfla+/92s==\n-----END RSA PRIVATE KEY-----";
+
+/// A text with one secret, and the text as it must become.
+fn rows() -> Vec<(String, &'static str)> {
+    let row = |text: &str, redacted: &'static str| (text.to_owned(), redacted);
+    vec![
+        row("write to ada@example.com.", "write to [REDACTED:mail]."),
+        row("<j\u{fc}rgen.o'neil+x@mail.example.co.uk>", "<[REDACTED:mail]>"),
+        row("\u{8054}\u{7cfb}bob@example.com", "\u{8054}\u{7cfb}[REDACTED:mail]"),
+        row("call +49 171 1234567 now", "call [REDACTED:phone] now"),
+        row("call +1 (415) 555-0132", "call [REDACTED:phone]"),
+        row("+49 (0) 30 901820", "[REDACTED:phone]"),
+        row("tel:+442079460958", "tel:[REDACTED:phone]"),
+        row("(415) 555-0132", "[REDACTED:phone]"),
+        row("415-555-0132, 7 pm", "[REDACTED:phone], 7 pm"),
+        row("1-415-555-0132", "[REDACTED:phone]"),
+        row("020 7946 0958", "[REDACTED:phone]"),
+        row("030/1234567", "[REDACTED:phone]"),
+        row("06 12 34 56 78", "[REDACTED:phone]"),
+        row("card 4111 1111 1111 1111 12/27", "card [REDACTED:card] 12/27"),
+        row("4111111111111111,12", "[REDACTED:card],12"),
+        row("3782-822463-10005", "[REDACTED:card]"),
+        row("5555-5555-5555-4444", "[REDACTED:card]"),
+        row("DE89 3704 0044 0532 0130 00 BIC", "[REDACTED:iban] BIC"),
+        row("GB29NWBK60161331926819", "[REDACTED:iban]"),
+        row("NO9386011117947", "[REDACTED:iban]"),
+        row("key sk-abcdefghij0123456789abcdefghij0123456789abcdefgh", "key [REDACTED:api_key]"),
+        row("sk-ant-api03-AbCd_efGh-0123456789", "[REDACTED:api_key]"),
+        row("ghp_0123456789abcdefABCDEF0123456789abcd", "[REDACTED:api_key]"),
+        row("github_pat_11ABCDEFG0abcdefghij_klmnop", "[REDACTED:api_key]"),
+        row("glpat-abcdefgh12345678-_xy.", "[REDACTED:api_key]."),
+        row("xoxb-123456789012-abcdefABCDEF", "[REDACTED:api_key]"),
+        row("AKIAIOSFODNN7EXAMPLE", "[REDACTED:api_key]"),
+        row("AIzaSyA1234567890abcdefghijklmnopqrstuvw", "[REDACTED:api_key]"),
+        row("hf_abcdefghijklmnopqrstuvwxyz012345678", "[REDACTED:api_key]"),
+        row("npm_abcdefghijklmnopqrstuvwxyz0123456789", "[REDACTED:api_key]"),
+        row("sk_live_abcdefgh12345678ijklmnop", "[REDACTED:api_key]"),
+        row("SG.abcdefghijklmnopqrstuv.0123456789abcdefghij", "[REDACTED:api_key]"),
+        row("Authorization: Bearer abcDEF123.456-789~0", "Authorization: Bearer [REDACTED:bearer]"),
+        row("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-DEF_123", "[REDACTED:jwt]"),
+        row("postgres://ada:s3cret@db:5432/x", "postgres://ada:[REDACTED:url_password]@db:5432/x"),
+        row("redis://:p@ss@cache", "redis://:[REDACTED:url_password]@cache"),
+        (format!("the key:\n{KEY}\nthat was it"), "the key:\n[REDACTED:private_key]\nthat was it"),
+        (format!("{}\ncut here, sorry", &KEY[..60]), "[REDACTED:private_key]\ncut here, sorry"),
+        (KEY.replace('\n', "\\n"), "[REDACTED:private_key]"),
+    ]
+}
+
+/// R-FWK-91: every kind is found by its shape, alone and inside of a long text, and replaced by its name.
+#[test]
+fn every_kind_is_replaced_by_its_name() {
+    let redaction = Redaction::default();
+    let filler = "nothing to see in these words, which go on and on. ".repeat(5);
+    for (text, expected) in rows() {
+        let mut counts = Counts::default();
+        assert_eq!(redaction.text_counted(&text, &mut counts), expected);
+        assert_eq!(counts.total(), 1, "{text}");
+        for shift in 0..70 {
+            let long = format!("{} {text}\n{filler}", &filler[..filler.len() - shift]);
+            let expected = format!("{} {expected}\n{filler}", &filler[..filler.len() - shift]);
+            assert_eq!(redaction.text(&long), expected, "moved by {shift}");
+        }
+    }
+}
+
+/// R-FWK-91: numbers, ids, times, prices, versions, hashes and words that look like keys stay as they are.
+#[test]
+fn plain_data_stays() {
+    let stays = [
+        "12345678",
+        "1234567890",
+        "4111111111111112",
+        "0.4111111111111111",
+        "1700000000000",
+        "1700000000000000",
+        "12345678901234567890123456789",
+        "order 4929123456789013",
+        "3.14159265358979",
+        "-17",
+        "1e10",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "12345678-1234-1234-1234-123456789012",
+        "2026-11-16T01:34:52Z",
+        "2026-11-16T01:34:52.123456+02:00",
+        "2026-11-16 01:34:52",
+        "01.02.2024 10:30",
+        "01-02-2024",
+        "$1,234,567.89",
+        "1.234.567,89 EUR",
+        "1 000 000",
+        "12 345 678",
+        "version 10.12.14",
+        "192.168.100.100",
+        "v1.2.3-rc.4",
+        "d41d8cd98f00b204e9800998ecf8427e",
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "978-3-16-148410-0",
+        "4006381333931",
+        "lodash@4.17.21",
+        "@app.route",
+        "a @ b",
+        "user@localhost",
+        "x@y",
+        "task-list-of-a-long-name",
+        "risk_live_trading",
+        "sk-this-is-no-key",
+        "the bearer of bad news arrives",
+        "Bearer token",
+        "https://example.com:8080/path@2",
+        "http://[::1]:80",
+        "DE00 1234 5678 9012 3456 78",
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+        "eyJ is how they begin",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+        "+02:00",
+        "a+12345678",
+        "5 + 12345678",
+        "[REDACTED:mail]",
+        "[REDACTED:",
+        "1, 2, 3, 4, 5, 6, 7, 8, 9, 10",
+        "10 20 30 40 50 60",
+        "00:00:00",
+        "80-120",
+        "",
+    ];
+    for text in stays {
+        assert_eq!(Redaction::default().text(text), text);
+    }
+}
+
+/// R-FWK-91: own patterns have names of their own, and what is no pattern is refused.
+#[test]
+fn own_patterns_are_named_and_checked() {
+    let redaction = Redaction::default().pattern("employee", r"E-\d{4}").unwrap();
+    assert_eq!(redaction.text("E-1234 and a@b.de"), "[REDACTED:employee] and [REDACTED:mail]");
+    for (name, pattern, said) in [
+        ("employee", "x", "taken"),
+        ("mail", "x", "taken"),
+        ("Employee", "x", "no name"),
+        ("", "x", "no name"),
+        ("open", "(", "no regular expression"),
+        ("empty", "x*", "empty text"),
+    ] {
+        let error = redaction.clone().pattern(name, pattern).unwrap_err();
+        assert_eq!(error.code(), Code::ConfigInvalid);
+        assert!(error.message().contains(said), "{error}");
+    }
+    assert!(Redaction::none().allow_pattern("[").is_err());
+}
+
+/// R-FWK-91: kinds, values and patterns that are allowed stay.
+#[test]
+fn what_is_allowed_stays() {
+    let redaction = Redaction::default()
+        .allow_kind(Kind::Phone)
+        .allow_value("help@example.com")
+        .allow_pattern(r".*@example\.org")
+        .unwrap();
+    let text = "415-555-0132 help@example.com a@example.org b@example.net";
+    assert_eq!(redaction.text(text), "415-555-0132 help@example.com a@example.org [REDACTED:mail]");
+    assert_eq!(Redaction::none().kind(Kind::Phone).text("415-555-0132 a@b.de"), "[REDACTED:phone] a@b.de");
+}
+
+/// R-FWK-91: in JSON, texts and keys are redacted, values at paths go as a whole, and allowed fields stay.
+#[test]
+fn json_is_redacted_by_text_and_by_path() {
+    let redaction = Redaction::default().field("user.ssn").field("users.*.name").allow_field("from");
+    let mut value = json!({
+        "from": {"mail": "a@b.de"}, "user": {"ssn": [1, 2], "mail": "a@b.de"}, "users": [{"name": "Ada"}, {"name": null}],
+        "a@b.de": 1, "c@d.de": 2, "card": 4111111111111111_u64, "count": 1234567890123_u64
+    });
+    let expected = json!({
+        "from": {"mail": "a@b.de"}, "user": {"ssn": "[REDACTED:field]", "mail": "[REDACTED:mail]"},
+        "users": [{"name": "[REDACTED:field]"}, {"name": null}],
+        "[REDACTED:mail]": 1, "[REDACTED:mail] 2": 2, "card": "[REDACTED:card]", "count": 1234567890123_u64
+    });
+    let mut counts = Counts::default();
+    redaction.value(&mut value, &mut counts);
+    assert_eq!(value, expected);
+    assert_eq!((counts.of("mail"), counts.of("field"), counts.of("card"), counts.total()), (3, 2, 1, 6));
+    redaction.value(&mut value, &mut counts);
+    assert_eq!((value, counts.total()), (expected, 6));
+    let mut state = json!({"ssn": "1", "id": 4111111111111111_u64});
+    redaction.field_value("user", &mut state, &mut counts);
+    assert_eq!(state, json!({"ssn": "[REDACTED:field]", "id": 4111111111111111_u64}));
+}
+
+/// R-FWK-91: messages are redacted in their texts, parts, calls and notes; results of tools in all they have.
+#[test]
+fn messages_and_results_are_redacted() {
+    let redaction = Redaction::default().field("pin");
+    let mut counts = Counts::default();
+    let call = ToolCall::new("c1", "send", json!({"to": "a@b.de", "pin": 1}));
+    let parts = vec![Part::text("a@b.de"), Part::Other(json!({"url": "http://u:pw@host"}))];
+    let mut message = Message::assistant(parts).with_tool_calls([call]).with_metadata("seen", "a@b.de");
+    redaction.message(&mut message, &mut counts);
+    let written = serde_json::to_string(&message).unwrap();
+    assert!(!written.contains("a@b.de") && !written.contains("pw"), "{written}");
+    assert_eq!((counts.of("mail"), counts.of("url_password"), counts.of("field")), (3, 1, 1));
+
+    let mut output = ToolOutput::new(r#"{"pin": 12, "n": 1}"#).with_artifact(json!(["a@b.de"]));
+    output.metadata.insert("who".to_owned(), json!("a@b.de"));
+    redaction.tool_output(&mut output, &mut counts);
+    let Some(Content::Text(text)) = &output.content else { panic!("not a text") };
+    assert_eq!(serde_json::from_str::<serde_json::Value>(text).unwrap(), json!({"n": 1, "pin": "[REDACTED:field]"}));
+    assert_eq!(output.artifact, Some(json!(["[REDACTED:mail]"])));
+    assert_eq!(output.metadata["who"], "[REDACTED:mail]");
+    let mut error = ToolError::from(std::io::Error::other("no such user: a@b.de"));
+    redaction.tool_error(&mut error, &mut counts);
+    assert_eq!(error.message, "no such user: [REDACTED:mail]");
+    assert_eq!(error.cause.unwrap().to_string(), "no such user: [REDACTED:mail]");
+    let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(std::io::Error::other("a@b.de"));
+    let error = Error::new(Code::NodeFailed, "a@b.de").help("ask a@b.de").caused_by(cause).at_node("n");
+    let error = redaction.error(error);
+    assert!(!format!("{error} {error:?}").contains("a@b.de"), "{error:?}");
+    assert_eq!((error.message(), error.place().node.as_deref()), ("[REDACTED:mail]", Some("n")));
+}
+
+/// R-FWK-91: text in pieces comes out as the whole would, and only what may be a beginning is held back.
+#[test]
+fn a_stream_holds_back_beginnings_only() {
+    let mut stream = RedactionStream::new(Redaction::default());
+    assert_eq!(stream.push("Hello wor"), "Hello ");
+    assert_eq!(stream.push("ld, "), "world, ");
+    assert_eq!(stream.push("4111 1111 "), "");
+    assert_eq!(stream.push("1111 1111 is"), "");
+    assert_eq!(stream.push(" it. "), "[REDACTED:card] is it. ");
+    assert_eq!(stream.push("Bearer "), "");
+    assert_eq!(stream.push("abcdefgh12345678 x"), "");
+    assert_eq!(stream.push(" y"), "Bearer [REDACTED:bearer] x ");
+    assert_eq!(stream.finish(), "y");
+    assert_eq!(stream.counts().total(), 2);
+    let pieces: String =
+        KEY.as_bytes().chunks(7).map(|piece| stream.push(std::str::from_utf8(piece).unwrap())).collect();
+    assert_eq!(pieces + &stream.finish(), "[REDACTED:private_key]");
+    for (text, expected) in rows() {
+        for length in 1..6 {
+            let mut pieces = text.chars().collect::<Vec<_>>();
+            let mut out = String::new();
+            while !pieces.is_empty() {
+                let piece: String = pieces.drain(..length.min(pieces.len())).collect();
+                out += &stream.push(&piece);
+            }
+            assert_eq!(out + &stream.finish(), expected, "in pieces of {length}");
+        }
+    }
+    let endless: String = (0..5_000).map(|_| stream.push("1 ")).collect();
+    assert!(endless.len() > 9_500, "held back {}", 10_000 - endless.len());
+}
+
+/// R-FWK-91: ten megabytes of what looks like beginnings take no longer than their length.
+#[test]
+fn long_texts_take_linear_time() {
+    let redaction = Redaction::default();
+    let units = [
+        "-----BEGIN PRIVATE KEY-----",
+        "a@",
+        "+1 ",
+        "eyJ-",
+        "eyJaaaaaaaa.",
+        "http://a:b@",
+        "DE89 ",
+        "4111 ",
+        "sk-",
+        "Bearer ",
+    ];
+    for unit in units {
+        let text = unit.repeat(400_000 / unit.len());
+        let redacted = redaction.text(&text).into_owned();
+        assert_eq!(redaction.text(&redacted), redacted);
+    }
+}

@@ -1,0 +1,197 @@
+//! Takes what must not be stored out of what enters a graph: inputs, updates, commands, questions, answers.
+//!
+//! Works on what nodes give before it is folded. A live value stays as it is unless something was taken out of it: only
+//! then it goes through JSON, and is read as its type again when it is folded.
+
+use serde_json::Value;
+use superstep_core::checkpoint::Question;
+use superstep_core::command::{Go, Hop, Output, Send};
+use superstep_core::datum::Datum;
+use superstep_core::error::Error;
+use superstep_core::machine::{Resume, StateUpdate, TaskEnd};
+use superstep_core::message::{MessageEdit, MessageEdits};
+use superstep_core::redact::{Counts, Redaction};
+use superstep_core::schema::Schema;
+use superstep_core::state::Draft;
+use superstep_core::update::{Update, Write};
+
+use crate::call::{Call, Input};
+use crate::context::{Cx, Shared};
+use crate::stream::ToolEvent;
+
+impl Shared {
+    /// What the graph redacts with: what it says itself, or else the graph around it.
+    pub(crate) fn redaction(&self) -> Option<&Redaction> {
+        let own = self.program.settings.redaction.as_ref();
+        own.or_else(|| self.outer.as_ref().and_then(|outer| outer.0.shared.redaction()))
+    }
+}
+
+/// What a node gives, without what its graph takes out.
+pub(crate) fn redacted(cx: &Cx, mut output: Output) -> Output {
+    if let Some(redaction) = cx.0.shared.redaction() {
+        let schema = &cx.0.shared.program.topology.schema;
+        redact_output(redaction, schema, &mut output, &mut Counts::default());
+    }
+    output
+}
+
+/// What a task asks, without what its graph takes out.
+pub(crate) fn redacted_questions(cx: &Cx) -> Vec<Question> {
+    let mut questions = cx.0.cell.take_asked();
+    if let Some(redaction) = cx.0.shared.redaction() {
+        redact_questions(redaction, &mut questions);
+    }
+    questions
+}
+
+/// The end of a task in words that may be kept. A retry policy has seen the error as it was.
+pub(crate) fn ended_in_words(cx: &Cx, end: TaskEnd) -> TaskEnd {
+    match end {
+        TaskEnd::Failed(error) => TaskEnd::Failed(in_words(cx, error)),
+        end => end,
+    }
+}
+
+/// An error in words that may be kept.
+pub(crate) fn in_words(cx: &Cx, error: Error) -> Error {
+    match cx.0.shared.redaction() {
+        Some(redaction) => redaction.error(error),
+        None => error,
+    }
+}
+
+/// What a run is started with.
+pub(crate) fn redact_call(call: &mut Call) {
+    let program = call.program.clone();
+    let Some(redaction) = &program.settings.redaction else { return };
+    let (schema, mut counts) = (&program.topology.schema, Counts::default());
+    match &mut call.input {
+        Input::Values(draft) => redact_draft(redaction, schema, draft, &mut counts),
+        Input::Resume(Resume::One(answer)) => redaction.typed_value(answer, &mut counts),
+        Input::Resume(Resume::ById(answers)) => {
+            answers.values_mut().for_each(|answer| redaction.typed_value(answer, &mut counts));
+        }
+        Input::GoOn | Input::Invalid(_) => {}
+    }
+    if let Some(command) = &mut call.command {
+        redact_output(redaction, schema, command, &mut counts);
+    }
+    redaction.notes(&mut call.metadata, &mut counts);
+}
+
+/// Updates from outside.
+pub(crate) fn redact_updates(redaction: Option<&Redaction>, schema: &Schema, updates: &mut [StateUpdate]) {
+    let Some(redaction) = redaction else { return };
+    updates.iter_mut().for_each(|update| redact_draft(redaction, schema, &mut update.update, &mut Counts::default()));
+}
+
+/// What a task gives, for this graph and for those around it.
+pub(crate) fn redact_output(redaction: &Redaction, schema: &Schema, output: &mut Output, counts: &mut Counts) {
+    output.updates.iter_mut().for_each(|draft| redact_draft(redaction, schema, draft, counts));
+    output.sends.iter_mut().for_each(|send| redact_send(redaction, send, counts));
+    if let Some(goto) = &mut output.goto {
+        redact_go(redaction, goto, counts);
+    }
+    if let Some(outward) = &mut output.outward {
+        outward.updates.iter_mut().for_each(|update| redaction.fields(update, counts));
+        redact_go(redaction, &mut outward.goto, counts);
+    }
+}
+
+fn redact_go(redaction: &Redaction, goto: &mut Go, counts: &mut Counts) {
+    if !goto.hops().any(|hop| matches!(hop, Hop::Send(_))) {
+        return;
+    }
+    let mut redacted = Go::none();
+    for hop in std::mem::take(goto) {
+        redacted = match hop {
+            Hop::To(node) => redacted.and(node),
+            Hop::Send(mut send) => {
+                redact_send(redaction, &mut send, counts);
+                redacted.and_send(*send)
+            }
+        };
+    }
+    *goto = redacted;
+}
+
+fn redact_send(redaction: &Redaction, send: &mut Send, counts: &mut Counts) {
+    redact_datum(&mut send.payload, counts, |value, counts| redaction.typed_value(value, counts));
+}
+
+pub(crate) fn redact_draft(redaction: &Redaction, schema: &Schema, draft: &mut Draft, counts: &mut Counts) {
+    let update = match draft {
+        Draft::Json(map) => return redaction.fields(map, counts),
+        Draft::Typed(update) => std::mem::take(update),
+    };
+    let mut redacted = Update::new();
+    for mut write in update {
+        redact_write(redaction, schema, &mut write, counts);
+        redacted.push(write);
+    }
+    *draft = Draft::Typed(redacted);
+}
+
+fn redact_write(redaction: &Redaction, schema: &Schema, write: &mut Write, counts: &mut Counts) {
+    // Messages have ids, which stay what they are.
+    if let Some(edits) = write.value.get::<MessageEdits>() {
+        let (mut edits, before) = (edits.clone(), counts.total());
+        for edit in &mut edits.0 {
+            if let MessageEdit::Put(message) = edit {
+                redaction.message(message, counts);
+            }
+        }
+        if counts.total() > before {
+            write.value = Datum::live(edits);
+        }
+        return;
+    }
+    let field = &schema.field(write.field).name;
+    redact_datum(&mut write.value, counts, |value, counts| redaction.field_value(field, value, counts));
+}
+
+/// Puts JSON in place of a value where something was taken out of it. Says whether.
+pub(crate) fn redact_datum(
+    datum: &mut Datum,
+    counts: &mut Counts,
+    redact: impl FnOnce(&mut Value, &mut Counts),
+) -> bool {
+    // What is no JSON cannot be stored either, and is refused elsewhere.
+    let Ok(mut value) = datum.to_json() else { return false };
+    let before = counts.total();
+    redact(&mut value, counts);
+    let is_changed = counts.total() > before;
+    if is_changed {
+        *datum = Datum::json(value);
+    }
+    is_changed
+}
+
+fn redact_questions(redaction: &Redaction, questions: &mut [Question]) {
+    let mut counts = Counts::default();
+    for question in questions {
+        redaction.typed_value(&mut question.value, &mut counts);
+        let texts = question.text.iter_mut().chain([&mut question.name]);
+        texts.for_each(|text| redact_text(redaction, text, &mut counts));
+    }
+}
+
+pub(crate) fn redact_text(redaction: &Redaction, text: &mut String, counts: &mut Counts) {
+    if let std::borrow::Cow::Owned(redacted) = redaction.text_counted(text, counts) {
+        *text = redacted;
+    }
+}
+
+/// What is said about a call of a tool.
+pub(crate) fn redact_tool_event(redaction: &Redaction, event: &mut ToolEvent) {
+    let mut counts = Counts::default();
+    match event {
+        ToolEvent::Started { input: value }
+        | ToolEvent::Progress { value }
+        | ToolEvent::Ended { output: value, .. } => {
+            redaction.value(value, &mut counts);
+        }
+        ToolEvent::Failed { error, .. } => redact_text(redaction, error, &mut counts),
+    }
+}
