@@ -2,7 +2,8 @@
 //!
 //! Each has a folder and a port of its own on this machine, waits for the disk as a server should, and trusts whoever
 //! comes. A small watcher stops and removes it once its owner is gone, however it went. Nothing here is shipped. The
-//! emulator of Firestore is in [`firestore`], a server that speaks S3 in [`s3`]; [`McpServers`] are those that others wrote.
+//! emulator of Firestore is in [`firestore`], a server that speaks S3 in [`s3`]; [`McpServers`] are those that others wrote; a
+//! [`Collector`] takes spans.
 
 use std::net::TcpListener;
 use std::ops::Deref;
@@ -11,12 +12,14 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+mod collector;
 pub mod firestore;
 mod mcp_servers;
 mod program;
 mod redis;
 pub mod s3;
 
+pub use collector::Collector;
 pub use mcp_servers::McpServers;
 pub use program::{client, postgres, run};
 pub use redis::Redis;

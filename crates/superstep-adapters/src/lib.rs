@@ -22,6 +22,8 @@ mod log;
 pub mod mcp;
 #[cfg(feature = "models")]
 pub mod models;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(any(feature = "firestore", feature = "s3"))]
@@ -40,5 +42,5 @@ pub mod sqlite;
 mod squeeze;
 #[cfg(any(feature = "sealed", feature = "spilled"))]
 mod walk;
-#[cfg(any(feature = "firestore", feature = "mcp", feature = "models", feature = "s3"))]
+#[cfg(any(feature = "firestore", feature = "mcp", feature = "models", feature = "otlp", feature = "s3"))]
 mod web;

@@ -11,6 +11,7 @@ pub mod canonical;
 pub mod change;
 pub mod checkpoint;
 pub mod command;
+pub mod conventions;
 pub mod datum;
 pub mod drawing;
 pub mod error;

@@ -28,6 +28,7 @@ pages! {
     mcp "guides/mcp.md";
     failures "guides/failures.md";
     subgraphs "guides/subgraphs.md";
+    tracing "guides/tracing.md";
     testing "guides/testing.md";
     supersteps "concepts/supersteps.md";
     durability "concepts/durability.md";

@@ -30,6 +30,7 @@ use crate::program::Program;
 use crate::store::SharedStore;
 use crate::stream::Sink;
 use crate::subgraph::Caller;
+use crate::telemetry::{Given, RunUsage, Watch};
 
 mod watch;
 
@@ -77,6 +78,10 @@ pub(crate) struct Call {
     pub(crate) keeps_events: bool,
     pub(crate) inside: Option<Caller>,
     pub(crate) command: Option<Box<Output>>,
+    /// What is said about observing it.
+    pub(crate) observed: Given,
+    /// Who observes it, once it has begun.
+    pub(crate) watch: Option<Arc<Watch>>,
 }
 
 /// A run in the making. Await it for the result, or call [`Run::stream`].
@@ -94,7 +99,7 @@ pub(crate) struct Call {
 /// ```
 #[must_use = "a run does nothing until it is awaited or streamed"]
 pub struct Run<S, C = ()> {
-    call: Box<Call>,
+    pub(crate) call: Box<Call>,
     types: PhantomData<fn() -> (S, C)>,
 }
 
@@ -138,6 +143,8 @@ impl<S: State, C: Send + Sync + 'static> Run<S, C> {
             keeps_events: false,
             inside: None,
             command: None,
+            observed: settings.observed.clone(),
+            watch: None,
         });
         Self { call, types: PhantomData }
     }
@@ -380,14 +387,16 @@ pub struct Outcome<S> {
     pub warnings: Vec<String>,
     /// The output as JSON: only fields of the output schema.
     output: OutputJson,
+    usage: RunUsage,
 }
 
 impl<S: Send + Sync + 'static> Outcome<S> {
     fn typed(raw: RawOutcome) -> Result<Self> {
         let state =
             raw.state.downcast::<S>().map_err(|_| Error::internal("a run ended with a state of another type"))?;
-        let RawOutcome { status, thread, run, checkpoint, next, supersteps, warnings, output, .. } = raw;
-        Ok(Self { state: View::new(state), status, thread, run, checkpoint, next, supersteps, warnings, output })
+        let RawOutcome { status, thread, run, checkpoint, next, supersteps, warnings, output, usage, .. } = raw;
+        let state = View::new(state);
+        Ok(Self { state, status, thread, run, checkpoint, next, supersteps, warnings, output, usage })
     }
 
     /// The output as JSON: only fields of the output schema.
@@ -396,6 +405,14 @@ impl<S: Send + Sync + 'static> Outcome<S> {
     /// When a value cannot be written as JSON.
     pub fn to_json(&self) -> Result<Value> {
         self.output.to_json()
+    }
+
+    /// What models took in this run: calls, tokens, and cost where [`Run::prices`] knows it.
+    ///
+    /// Of a graph inside a node, what the whole run took so far. What an earlier run on the thread took is not in it.
+    #[must_use]
+    pub fn usage(&self) -> &RunUsage {
+        &self.usage
     }
 
     /// The questions it waits for.

@@ -12,6 +12,7 @@ use superstep_core::machine::{self, End, without};
 
 use crate::call::Status;
 use crate::context::{Shared, lock};
+use crate::telemetry::RunUsage;
 
 /// What a run gives, without its type.
 pub(crate) struct RawOutcome {
@@ -24,6 +25,7 @@ pub(crate) struct RawOutcome {
     pub(crate) supersteps: u64,
     pub(crate) warnings: Vec<String>,
     pub(crate) output: OutputJson,
+    pub(crate) usage: RunUsage,
 }
 
 /// The output of a run, written as JSON when somebody asks.
@@ -84,6 +86,7 @@ pub(crate) fn conclude(shared: &Shared, outcome: machine::Outcome) -> Result<Raw
         supersteps: outcome.supersteps,
         warnings,
         output: OutputJson { topology: topology.clone(), state: outcome.state },
+        usage: shared.spent.usage(),
     })
 }
 

@@ -5,8 +5,8 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -19,6 +19,7 @@ use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId, derive};
 use superstep_core::machine::{Answers, Task, World};
 use superstep_core::port::{Clock, Commit, Lease, SharedCheckpointer};
 use superstep_core::redact::{Counts, Redaction};
+use tracing::Span;
 
 use crate::control::Control;
 use crate::durability::{Backlog, Stage};
@@ -27,6 +28,7 @@ use crate::program::{NodeEntry, Program};
 use crate::run::UnderWay;
 use crate::store::SharedStore;
 use crate::stream::{GraphRun, Sink};
+use crate::telemetry::{Spending, Watch};
 
 mod ask;
 mod numbers;
@@ -63,13 +65,15 @@ pub(crate) struct Shared {
     pub(crate) metadata: Arc<BTreeMap<String, Value>>,
     pub(crate) configurable: Arc<BTreeMap<String, Value>>,
     pub(crate) limits: Limits,
-    pub(crate) spent: Arc<AtomicU64>,
+    pub(crate) spent: Arc<Spending>,
     /// How many commits are under way.
     pub(crate) saving: Arc<AtomicUsize>,
     /// What graphs inside let pass but should be known.
     pub(crate) notes: Arc<Mutex<Vec<String>>>,
     /// The task this graph runs inside, where there is one.
     pub(crate) outer: Option<Cx>,
+    /// Who observes this graph, where somebody does.
+    pub(crate) watch: Option<Arc<Watch>>,
 }
 
 impl Shared {
@@ -132,6 +136,8 @@ pub(crate) struct TaskCell {
     scope: Option<scope::Scope>,
     /// What is taken out of the events of this part.
     redaction: Option<Redaction>,
+    /// The span of the task, where somebody listens.
+    span: OnceLock<Box<Span>>,
 }
 
 impl TaskCell {
@@ -196,6 +202,15 @@ impl Cx {
     pub(crate) fn try_again(&self) {
         self.0.attempt.fetch_add(1, Ordering::Relaxed);
         self.0.cell.restart();
+    }
+
+    /// The span of the task, where somebody listens.
+    pub(crate) fn span(&self) -> Option<&Span> {
+        self.whole().unwrap_or(self).0.cell.span.get().map(|span| &**span)
+    }
+
+    pub(crate) fn set_span(&self, span: &Span) {
+        self.0.cell.span.get_or_init(|| Box::new(span.clone()));
     }
 
     /// What the program says about the node.
@@ -322,7 +337,7 @@ impl Cx {
     /// # Errors
     /// When the budget is used up.
     pub fn spend(&self, tokens: u64) -> Result<()> {
-        let spent = self.0.shared.spent.fetch_add(tokens, Ordering::Relaxed) + tokens;
+        let spent = self.0.shared.spent.add(tokens);
         over_budget(spent, self.0.shared.limits.tokens)
     }
 

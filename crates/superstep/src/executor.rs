@@ -30,6 +30,7 @@ use crate::output::{NodeError, Stopped};
 use crate::program::NodeEntry;
 use crate::redacting::{ended_in_words, in_words, redacted, redacted_questions};
 use crate::retry::matching;
+use crate::telemetry::{retried, watched_task};
 
 /// The record of a failure whose handler is to run.
 const FAILURE: &str = "__failure__";
@@ -167,12 +168,29 @@ pub(crate) fn task_cx(shared: &Arc<Shared>, task: Task) -> Cx {
 /// Runs one task to its end: cache, attempts, handler.
 pub(crate) async fn run_task(cx: Cx) -> TaskEnd {
     let entry = cx.entry();
-    if entry.is_plain() && cx.0.task.timeout().is_none() {
+    if is_bare(&cx, entry) && cx.0.shared.watch.is_none() {
         return ended_in_words(&cx, ended(guarded(&entry.action, &cx).await));
     }
     // Apart, so that a run whose nodes ask for none of this does not carry the room for it.
-    let end = Box::pin(run_with_policies(&cx, entry)).await;
-    ended_in_words(&cx, end)
+    match &cx.0.shared.watch {
+        None => ended_in_words(&cx, Box::pin(run_with_policies(&cx, entry)).await),
+        Some(watch) => Box::pin(watched_task(&cx, watch)).await,
+    }
+}
+
+/// Runs one task to its end, for whoever tells of it.
+pub(crate) async fn run_unwatched(cx: &Cx) -> TaskEnd {
+    let entry = cx.entry();
+    let end = match is_bare(cx, entry) {
+        true => ended(guarded(&entry.action, cx).await),
+        false => Box::pin(run_with_policies(cx, entry)).await,
+    };
+    ended_in_words(cx, end)
+}
+
+/// Whether nothing but the node decides how this task ends.
+fn is_bare(cx: &Cx, entry: &NodeEntry) -> bool {
+    entry.is_plain() && cx.0.task.timeout().is_none()
 }
 
 async fn run_with_policies(cx: &Cx, entry: &NodeEntry) -> TaskEnd {
@@ -236,6 +254,7 @@ async fn attempts(cx: &Cx, entry: &NodeEntry) -> (TaskEnd, By) {
         if let Some(sink) = &shared.sink {
             sink.retry(cx, attempt, wait, &error).await;
         }
+        retried(cx, attempt, wait, &error);
         shared.clock.sleep(wait).await;
         cx.try_again();
     }

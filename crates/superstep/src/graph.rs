@@ -25,6 +25,7 @@ use crate::node::{NodeWith, Policies, Timeout};
 use crate::program::{NodeEntry, Persistence, Program, Settings};
 use crate::retry::Retry;
 use crate::store::SharedStore;
+use crate::telemetry::Given;
 use crate::warm::WarmStates;
 
 mod route;
@@ -70,7 +71,7 @@ pub struct Graph<S, C = ()> {
     tag: u32,
     nodes: Vec<Option<(Arc<dyn Action>, Policies)>>,
     defaults: Policies,
-    settings: Settings,
+    pub(crate) settings: Settings,
     before: Vec<String>,
     after: Vec<String>,
     types: PhantomData<fn() -> (S, C)>,
@@ -123,6 +124,7 @@ impl<S, C> Graph<S, C> {
                 persistence: Persistence::Inherit,
                 configurable: None,
                 redaction: None,
+                observed: Given::default(),
             },
             before: Vec::new(),
             after: Vec::new(),

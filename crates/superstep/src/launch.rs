@@ -28,6 +28,7 @@ use crate::program::Program;
 use crate::redacting::redact_call;
 use crate::run::{drive_limited, unless_cancelled, within};
 use crate::subgraph::{Caller, Inside};
+use crate::telemetry::{Spending, Watch, watched_run, watched_store};
 use crate::threads::prune_after;
 
 mod answered;
@@ -93,6 +94,14 @@ pub(crate) async fn start(mut call: Box<Call>) -> Result<RawOutcome> {
         return Box::pin(start_inside(call, &caller)).await;
     }
     redact_call(&mut call);
+    match Watch::is_wanted(&call.observed) {
+        false => start_outermost(call).await,
+        true => Box::pin(watched_run(call)).await,
+    }
+}
+
+/// Starts the outermost graph of a run; observed where the call says by whom.
+pub(crate) async fn start_outermost(call: Box<Call>) -> Result<RawOutcome> {
     // Apart, so that a run carries no room for its start while it goes on.
     let mut run = Box::pin(begin_run(call)).await?;
     let Begun { machine, shared, store, .. } = &mut *run;
@@ -139,6 +148,9 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
     let (clock, world) = call_world(&call);
     let run = call.run.unwrap_or_else(|| RunId::from_bits(world.fresh()));
     let thread = thread_of(&call, &*world)?;
+    if let Some(watch) = &call.watch {
+        watch.begun(run, thread.as_ref());
+    }
     let control = call.control.clone().or_else(|| thread.as_ref().map(|_| Control::new()));
     let place = match (&thread, &control) {
         (Some(thread), Some(control)) => {
@@ -176,10 +188,11 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
         metadata: Arc::new(std::mem::take(&mut call.metadata)),
         configurable: Arc::new(std::mem::take(&mut call.configurable)),
         limits: limits(&call),
-        spent: Arc::default(),
+        spent: Spending::new(call.observed.prices.take()),
         saving: Arc::default(),
         notes: Arc::default(),
         outer: None,
+        watch: call.watch.take(),
     });
     let mut machine = Machine::with(call.program.topology.clone(), config(&call, &shared), loaded, warm)
         .map_err(|error| error.on_thread(shared.thread.as_ref()))?;
@@ -200,7 +213,8 @@ fn saving(call: &Call, place: Option<&Arc<Place>>) -> Saving {
     let (Some(store), Some(place)) = (&call.checkpointer, place) else { return Saving::default() };
     let settings = &call.program.settings;
     let durability = call.durability.unwrap_or(settings.durability);
-    Saving::new(durability, store.clone(), place, call.backlog.unwrap_or(settings.backlog))
+    let store = watched_store(call.watch.as_ref(), store);
+    Saving::new(durability, store, place, call.backlog.unwrap_or(settings.backlog))
 }
 
 /// Waits for the run's turn on its thread and takes the right to move it, within the time the run may take.
@@ -213,6 +227,7 @@ async fn enter(
 ) -> Result<Option<Arc<Place>>> {
     let Some(saver) = &call.checkpointer else { return Ok(None) };
     let wait = call.when_busy != WhenBusy::Reject;
+    let _waits = call.watch.as_ref().and_then(|watch| watch.waits());
     let place = pin!(async {
         let turn = call.lanes.enter(thread, control, call.when_busy).await?;
         let held = Held::take(saver, thread, run, wait, clock).await?;

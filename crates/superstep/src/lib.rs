@@ -35,6 +35,7 @@ pub mod settings;
 pub mod store;
 mod stream;
 mod subgraph;
+pub mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod threads;
@@ -77,6 +78,8 @@ pub use superstep_adapters::langgraph;
 pub use superstep_adapters::mcp;
 #[cfg(feature = "models")]
 pub use superstep_adapters::models as providers;
+#[cfg(feature = "otlp")]
+pub use superstep_adapters::otlp;
 #[cfg(feature = "postgres")]
 pub use superstep_adapters::postgres;
 #[cfg(feature = "s3")]

@@ -15,6 +15,7 @@ use crate::handler::Action;
 use crate::node::Timeout;
 use crate::retry::Retry;
 use crate::store::SharedStore;
+use crate::telemetry::Given;
 use crate::warm::WarmStates;
 
 /// A compiled graph with its nodes' actions, by number.
@@ -68,6 +69,8 @@ pub(crate) struct Settings {
     pub(crate) configurable: Option<FieldType>,
     /// What is taken out of everything that enters the graph.
     pub(crate) redaction: Option<Redaction>,
+    /// What is said about observing runs.
+    pub(crate) observed: Given,
 }
 
 /// How a graph that runs inside another keeps its state.

@@ -15,6 +15,7 @@ use superstep_core::error::{Code, Error, Result};
 use superstep_core::machine::{End, Event, Machine, Outcome, Step};
 use superstep_core::planted::{Bug, is_planted};
 use superstep_core::port::{BoxFuture, Clock, Commit, ThreadStatus};
+use tracing::Instrument;
 
 use crate::context::{Shared, over_budget};
 use crate::control::Control;
@@ -48,7 +49,7 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &m
                 let Some(task) = batch.pop() else { continue };
                 let index = task.index;
                 check_budget(machine, shared)?;
-                let begun = superstep_begun(shared);
+                let begun = superstep_begun(shared, task.step);
                 let mut work = pin!(run_task(task_cx(shared, task)));
                 let end = match shared.limits.step_timeout {
                     None => work.await,
@@ -59,7 +60,7 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &m
             }
             Step::Run(batch) => {
                 check_budget(machine, shared)?;
-                begun = superstep_begun(shared);
+                begun = superstep_begun(shared, batch.first().map_or(0, |task| task.step));
                 tasks.start(shared, batch);
             }
             Step::Wait => {
@@ -129,7 +130,10 @@ impl Drop for UnderWay<'_> {
 async fn save(shared: &Shared, commit: &Commit) -> Result<()> {
     let Some(saver) = &shared.saver else { return Err(Error::internal("a run without a store asked to save")) };
     let _under_way = UnderWay::begin(&shared.saving);
-    saver.commit(commit).await?;
+    match &shared.watch {
+        None => saver.commit(commit).await?,
+        Some(watch) => saver.commit(commit).instrument(watch.here()).await?,
+    }
     if let Some(sink) = shared.sink.as_ref().filter(|_| shared.stage.is_some() && shared.outer.is_none()) {
         sink.saved_all();
     }
@@ -168,11 +172,14 @@ fn save_later(shared: &Shared, commit: Box<Commit>) {
 
 /// Looked at before tasks start: what the last ones did is saved by then.
 fn check_budget(machine: &Machine, shared: &Shared) -> Result<()> {
-    over_budget(shared.spent.load(Ordering::Relaxed), shared.limits.tokens).map_err(|error| machine.failure(error))
+    over_budget(shared.spent.tokens(), shared.limits.tokens).map_err(|error| machine.failure(error))
 }
 
 /// When the tasks of a superstep start; nobody asks without a limit.
-fn superstep_begun(shared: &Shared) -> i64 {
+fn superstep_begun(shared: &Shared, step: i64) -> i64 {
+    if let Some(watch) = &shared.watch {
+        watch.superstep_begins(step);
+    }
     shared.limits.step_timeout.map_or(0, |_| shared.clock.now())
 }
 

@@ -31,6 +31,7 @@ use crate::program::{Persistence, Program};
 use crate::redacting::redact_draft;
 use crate::run::publish;
 use crate::stream::{GraphEnd, GraphRun, Sink, form};
+use crate::telemetry::watched_inside;
 
 mod unfinished;
 
@@ -159,7 +160,11 @@ impl Inside {
         if let (Some(sink), Some(input)) = (&shared.sink, told) {
             Box::pin(sink.started(&shared, input)).await;
         }
-        let ended = drive_inside(&mut machine, &shared).await;
+        let driven = drive_inside(&mut machine, &shared);
+        let ended = match &shared.watch {
+            None => driven.await,
+            Some(watch) => Box::pin(watched_inside(watch, driven)).await,
+        };
         publish(&mut machine, &shared).await;
         if let Some(sink) = &shared.sink {
             let (end, output) = told_end(&shared, &ended);
@@ -363,6 +368,7 @@ fn inner_shared(program: &Arc<Program>, caller: &Caller, context: Option<Context
         saving: outer.saving.clone(),
         notes: outer.notes.clone(),
         outer: Some(cx.clone()),
+        watch: outer.watch.as_ref().map(|watch| watch.inside(cx, &program.topology.name)),
     })
 }
 

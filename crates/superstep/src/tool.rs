@@ -29,6 +29,7 @@ pub use function::{AsCommand, AsData, AsOutput, Fallible, IntoToolOutput, tool_f
 pub use inject::{CallId, FromCall, ToolCx};
 pub use list::{ToolSource, Tools};
 pub use node::ToolNode;
+pub(crate) use outcome::Settled;
 pub use policy::{Approval, Policy};
 pub use superstep_core::port::{Invocation, Progress, SharedTool, Tool};
 pub use superstep_core::tool::{Annotations, ToolError, ToolOutput, ToolSpec};

@@ -14,6 +14,8 @@ mod langgraph;
 mod mcp;
 #[cfg(feature = "models")]
 mod models;
+#[cfg(feature = "otlp")]
+mod otlp;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

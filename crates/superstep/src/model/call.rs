@@ -15,6 +15,7 @@ use super::redacted::{Redacted, redact_request};
 use crate::context::{Cx, Kind};
 use crate::extract::Writer;
 use crate::stream::{ModelCall, ModelEvent, NO_STREAM};
+use crate::telemetry::watched_model;
 
 /// A call of a model in the making. Await it for the answer.
 ///
@@ -43,9 +44,9 @@ use crate::stream::{ModelCall, ModelEvent, NO_STREAM};
 /// ```
 #[must_use = "a model is only asked when the call is awaited"]
 pub struct Asked {
-    cx: Cx,
-    model: SharedModel,
-    request: Request,
+    pub(crate) cx: Cx,
+    pub(crate) model: SharedModel,
+    pub(crate) request: Request,
     tags: Vec<String>,
 }
 
@@ -124,7 +125,7 @@ impl Asked {
         answer.parse()
     }
 
-    async fn ask(self) -> Result<Answer> {
+    pub(crate) async fn ask(self) -> Result<Answer> {
         let Self { cx, mut model, mut request, tags } = self;
         // Providers refuse a list in which a call is left open.
         request.messages = close_unanswered(&request.messages, "the run went on without it");
@@ -160,7 +161,10 @@ impl IntoFuture for Asked {
     type IntoFuture = BoxFuture<'static, Result<Answer>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.ask())
+        match self.cx.0.shared.watch.clone() {
+            None => Box::pin(self.ask()),
+            Some(watch) => Box::pin(watched_model(watch, self)),
+        }
     }
 }
 
@@ -190,6 +194,7 @@ fn stamped(cx: &Cx, call: &ModelCall, request: &Request, mut answer: Answer) -> 
         message.usage = Some(estimate(request, message));
     }
     let tokens = message.usage.as_ref().map_or(0, |usage| usage.total_tokens);
+    cx.0.shared.spent.count(cx, &answer);
     cx.spend(tokens)?;
     Ok(answer)
 }

@@ -22,6 +22,7 @@ use super::tell::Teller;
 use super::turn::Turn;
 use crate::context::Cx;
 use crate::output::NodeError;
+use crate::telemetry::{Called, watched_tool};
 
 /// The longest arguments and the longest output, in bytes.
 pub(super) const CAP: usize = 256 * 1024;
@@ -58,6 +59,14 @@ enum Trouble {
 impl Job<'_> {
     /// Carries a verdict out.
     pub(super) async fn settle(self, verdict: Verdict) -> Result<Settled, NodeError> {
+        let Some(watch) = self.cx.0.shared.watch.clone() else { return self.carry_out(verdict).await };
+        let is_known = !matches!(&verdict, Verdict::Fail(failure) if failure.kind == FailureKind::UnknownTool);
+        let ToolCall { id, name, args, .. } = self.call;
+        let called = Called { tool: is_known.then_some(name), call: id, args };
+        Box::pin(watched_tool(watch, self.cx.clone(), called, self.carry_out(verdict))).await
+    }
+
+    async fn carry_out(self, verdict: Verdict) -> Result<Settled, NodeError> {
         let (teller, began) = (Teller::new(&self.cx, self.call, self.redacting.redaction()), self.cx.now());
         let frame = |job: &Self| Frame {
             call: job.call,

@@ -24,7 +24,7 @@ use crate::output::{NodeError, named};
 
 /// What one call gave, in a form that is recorded.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Settled {
+pub(crate) struct Settled {
     /// The answer; none where the command brings it.
     message: Option<Message>,
     /// What becomes of this graph.
@@ -43,9 +43,16 @@ impl Settled {
     }
 
     /// What the model is told.
-    pub(super) fn told(&self) -> Value {
+    pub(crate) fn told(&self) -> Value {
         let content = self.message.as_ref().map(|message| serde_json::to_value(&message.content).ok());
         content.flatten().unwrap_or(Value::Null)
+    }
+
+    /// Why the call gave no result, in one word.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        // Of a call that went well the word would be the tool's own.
+        let message = self.message.as_ref().filter(|message| message.status == ToolStatus::Error)?;
+        message.metadata.get("error").and_then(Value::as_str)
     }
 }
 

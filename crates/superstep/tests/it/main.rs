@@ -32,6 +32,7 @@ mod streams;
 mod subgraphs;
 mod support;
 mod tape;
+mod telemetry;
 mod threads;
 mod tools;
 mod transfer;

@@ -1,0 +1,113 @@
+//! A collector of spans of our own, for whoever tests an exporter: a Python program that decodes OTLP with the
+//! definitions of the OpenTelemetry project and reads metrics with the parser of the Prometheus project
+//! (`collector.py`). What it got is in its memory; it ends with its owner, whose pipe it reads.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::run;
+
+/// What is installed, by name.
+const PACKAGES: [&str; 2] = ["opentelemetry-proto==1.45.2", "prometheus-client==0.26.0"];
+const PROGRAM: &str = include_str!("collector.py");
+
+/// A collector. Lasts until it is dropped or its owner is gone.
+#[derive(Debug)]
+pub struct Collector {
+    child: Child,
+    port: u16,
+}
+
+impl Collector {
+    /// Starts a collector; the packages are got first, once, to a folder beside what Cargo builds.
+    ///
+    /// # Errors
+    /// When there is no Python, the packages cannot be had, or it does not start.
+    pub fn start(target: &Path) -> Result<Self, String> {
+        let python = install(target)?;
+        let failed = |error: std::io::Error| format!("the collector did not start: {error}");
+        let mut command = Command::new(python);
+        command.args(["-c", PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(failed)?;
+        let mut said = String::new();
+        let out = child.stdout.take().ok_or("the collector says nothing")?;
+        BufReader::new(out).read_line(&mut said).map_err(failed)?;
+        let port = said.trim().parse().map_err(|_| format!("the collector said `{said}` in place of its port"))?;
+        Ok(Self { child, port })
+    }
+
+    /// Its address for exporters.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// What it got, as JSON: for each request its headers and its spans.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn received(&self) -> Result<String, String> {
+        let body = self.ask("GET", "/received", "")?;
+        String::from_utf8(body).map_err(|error| error.to_string())
+    }
+
+    /// What it got, as it was sent.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn bytes(&self) -> Result<Vec<u8>, String> {
+        self.ask("GET", "/bytes", "")
+    }
+
+    /// Reads metrics: for each family its name, its type and how many samples it has, as JSON.
+    ///
+    /// # Errors
+    /// When the text is not in the format.
+    pub fn metrics(&self, text: &str) -> Result<String, String> {
+        let body = self.ask("POST", "/metrics", text)?;
+        String::from_utf8(body).map_err(|error| error.to_string())
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &str) -> Result<Vec<u8>, String> {
+        let failed = |error: std::io::Error| format!("the collector does not answer: {error}");
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).map_err(failed)?;
+        write!(stream, "{method} {path} HTTP/1.0\r\ncontent-length: {}\r\n\r\n{body}", body.len()).map_err(failed)?;
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).map_err(failed)?;
+        let end = said.windows(4).position(|bytes| bytes == b"\r\n\r\n").ok_or("the collector's answer has no end")?;
+        let body = said.split_off(end + 4);
+        match said.split(|byte| *byte == b' ').nth(1) {
+            Some(b"200") => Ok(body),
+            _ => Err(String::from_utf8_lossy(&body).into_owned()),
+        }
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The Python that has the packages. Any number may ask at once.
+fn install(target: &Path) -> Result<PathBuf, String> {
+    let home = target.join("collector");
+    let unkept = |error: std::io::Error| format!("{}: {error}", home.display());
+    std::fs::create_dir_all(&home).map_err(unkept)?;
+    let lock = File::create(home.join("lock")).map_err(unkept)?;
+    lock.lock().map_err(unkept)?;
+    let (python, note) = (home.join("bin/python"), home.join("installed"));
+    let wanted = PACKAGES.join(" ");
+    if std::fs::read_to_string(&note).is_ok_and(|installed| installed == wanted) {
+        return Ok(python);
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
+    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    run(Command::new(&python).args(words).args(PACKAGES))?;
+    std::fs::write(&note, wanted).map_err(unkept)?;
+    Ok(python)
+}

@@ -1,0 +1,152 @@
+//! One measurement with its labels, and its lines in the text format of Prometheus.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Mutex;
+
+use crate::context::lock;
+
+/// How many combinations of labels one measurement keeps; what comes later is counted together, as `other`. Names come
+/// from programs and are few, but nothing here may grow without end.
+const MOST_ROWS: usize = 1_000;
+
+/// Up to how many seconds: from what a node in memory takes to what a model may take.
+const BUCKETS: [f64; 12] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0];
+
+/// What a measurement is called in the format.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// One measurement, by labels.
+pub(super) struct Family<V> {
+    kind: Kind,
+    name: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+    rows: Mutex<BTreeMap<Vec<String>, V>>,
+}
+
+impl<V: Value> Family<V> {
+    pub(super) fn new(kind: Kind, name: &'static str, labels: &'static [&'static str], help: &'static str) -> Self {
+        Self { kind, name, labels, help, rows: Mutex::default() }
+    }
+
+    pub(super) fn add(&self, labels: &[&str], amount: f64) {
+        let mut key: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
+        let mut rows = lock(&self.rows);
+        if rows.len() >= MOST_ROWS && !rows.contains_key(&key) {
+            key.iter_mut().for_each(|label| "other".clone_into(label));
+        }
+        rows.entry(key).or_default().add(amount);
+    }
+}
+
+impl<V: Value> fmt::Display for Family<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = lock(&self.rows);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let kind = match self.kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        writeln!(f, "# HELP {} {}\n# TYPE {} {kind}", self.name, self.help, self.name)?;
+        for (labels, value) in &*rows {
+            let named = self.labels.iter().zip(labels);
+            let labels: Vec<String> = named.map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+            value.write(f, self.name, &labels.join(","))?;
+        }
+        Ok(())
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// What is kept for one combination of labels.
+pub(super) trait Value: Default {
+    fn add(&mut self, amount: f64);
+    fn write(&self, f: &mut fmt::Formatter<'_>, name: &str, labels: &str) -> fmt::Result;
+}
+
+/// A count, or how many there are now.
+#[derive(Default)]
+pub(super) struct Number(f64);
+
+impl Value for Number {
+    fn add(&mut self, amount: f64) {
+        self.0 += amount;
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, name: &str, labels: &str) -> fmt::Result {
+        writeln!(f, "{name}{{{labels}}} {}", self.0)
+    }
+}
+
+/// How often it was how much.
+#[derive(Default)]
+pub(super) struct Histogram {
+    /// How often it was at most as much as the bucket says.
+    within: [u64; BUCKETS.len()],
+    count: u64,
+    sum: f64,
+}
+
+impl Value for Histogram {
+    fn add(&mut self, amount: f64) {
+        for (within, most) in self.within.iter_mut().zip(BUCKETS) {
+            *within += u64::from(amount <= most);
+        }
+        self.count += 1;
+        self.sum += amount;
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, name: &str, labels: &str) -> fmt::Result {
+        for (within, most) in self.within.iter().zip(BUCKETS) {
+            writeln!(f, "{name}_bucket{{{labels},le=\"{most}\"}} {within}")?;
+        }
+        writeln!(f, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", self.count)?;
+        writeln!(f, "{name}_sum{{{labels}}} {}\n{name}_count{{{labels}}} {}", self.sum, self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_combinations_of_labels_are_counted_together() {
+        let family = Family::<Number>::new(Kind::Counter, "x_total", &["name"], "X.");
+        (0..MOST_ROWS + 5).for_each(|number| family.add(&[&number.to_string()], 1.0));
+        family.add(&["0"], 1.0);
+        let text = family.to_string();
+        assert_eq!(text.lines().count(), 2 + MOST_ROWS + 1);
+        assert!(text.contains("x_total{name=\"other\"} 5\n") && text.contains("x_total{name=\"0\"} 2\n"), "{text}");
+    }
+
+    #[test]
+    fn labels_are_escaped_and_buckets_add_up() {
+        let family = Family::<Histogram>::new(Kind::Histogram, "x_seconds", &["name"], "X.");
+        family.add(&["a\"b\\c\nd"], 0.002);
+        family.add(&["a\"b\\c\nd"], 1_000.0);
+        let text = family.to_string();
+        let labels = "name=\"a\\\"b\\\\c\\nd\"";
+        for line in [
+            format!("x_seconds_bucket{{{labels},le=\"0.001\"}} 0"),
+            format!("x_seconds_bucket{{{labels},le=\"0.005\"}} 1"),
+            format!("x_seconds_bucket{{{labels},le=\"300\"}} 1"),
+            format!("x_seconds_bucket{{{labels},le=\"+Inf\"}} 2"),
+            format!("x_seconds_sum{{{labels}}} 1000.002"),
+            format!("x_seconds_count{{{labels}}} 2"),
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Calls of models: a span for each, with the names of the conventions for generative AI.
+
+use std::sync::Arc;
+
+use superstep_core::error::{Error, Result};
+use superstep_core::model::{Answer, ModelInfo, Request};
+use tracing::{Instrument, Span, field, info, info_span, warn};
+
+use super::Watch;
+use super::content::{answer_content, request_content};
+use super::watch::{failed, parent};
+use crate::context::Cx;
+use crate::model::Asked;
+
+/// Asks a model while somebody listens.
+pub(crate) async fn watched_model(watch: Arc<Watch>, asked: Asked) -> Result<Answer> {
+    let (cx, info) = (asked.cx.clone(), asked.model.info());
+    let span = span(&cx, &info, &asked.request);
+    if watch.content {
+        info!(target: "superstep", parent: &span, {
+            gen_ai.input.messages = %request_content(&asked.request)
+        }, "gen_ai.client.inference.operation.details");
+    }
+    let began = watch.clock.now();
+    let answered = asked.ask().instrument(span.clone()).await;
+    match &answered {
+        Ok(answer) => model_answered(&cx, &watch, &span, answer),
+        Err(error) => model_failed(&cx, &watch, &span, (&info, error)),
+    }
+    if let Some(metrics) = &watch.metrics {
+        metrics.model_called(&info, watch.since(began));
+    }
+    answered
+}
+
+fn span(cx: &Cx, info: &ModelInfo, request: &Request) -> Span {
+    info_span!(
+        target: "superstep",
+        parent: parent(cx),
+        "chat",
+        otel.name = format_args!("chat {}", info.name),
+        otel.kind = "client",
+        otel.status_code = field::Empty,
+        gen_ai.operation.name = "chat",
+        gen_ai.provider.name = provider_name(&info.provider),
+        gen_ai.request.model = &*info.name,
+        gen_ai.request.max_tokens = request.max_tokens,
+        gen_ai.request.temperature = request.temperature,
+        gen_ai.response.model = field::Empty,
+        gen_ai.usage.input_tokens = field::Empty,
+        gen_ai.usage.output_tokens = field::Empty,
+        gen_ai.conversation.id = cx.thread().map(|thread| thread.as_str()),
+        "error.type" = field::Empty,
+        superstep.node = cx.node(),
+        superstep.usage.estimated = field::Empty,
+        superstep.cost.cents = field::Empty,
+    )
+}
+
+fn model_answered(cx: &Cx, watch: &Watch, span: &Span, answer: &Answer) {
+    span.record("gen_ai.response.model", &*answer.model.name);
+    if let Some(usage) = &answer.message.usage {
+        span.record("gen_ai.usage.input_tokens", usage.input_tokens);
+        span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+        span.record("superstep.usage.estimated", usage.estimated);
+        let cents = cx.0.shared.spent.cost(usage, &answer.model);
+        if let Some(cents) = cents {
+            span.record("superstep.cost.cents", cents);
+        }
+        if let Some(metrics) = &watch.metrics {
+            metrics.tokens(&answer.model, usage, cents);
+        }
+    }
+    if watch.content {
+        info!(target: "superstep", parent: span, {
+            gen_ai.output.messages = %answer_content(answer)
+        }, "gen_ai.client.inference.operation.details");
+    }
+}
+
+fn model_failed(cx: &Cx, watch: &Watch, span: &Span, (info, error): (&ModelInfo, &Error)) {
+    let code = error.code().to_string();
+    failed(span, &code);
+    warn!(target: "superstep", parent: span, {
+        "error.type" = code, gen_ai.request.model = &*info.name, superstep.node = cx.node(),
+        error.message = watch.message(error)
+    }, "model call failed");
+    if let Some(metrics) = &watch.metrics {
+        metrics.model_failed(info, &code);
+    }
+}
+
+/// A provider as the conventions call it, where they do.
+fn provider_name(provider: &str) -> &str {
+    match provider {
+        "azure" => "azure.ai.openai",
+        "google" => "gcp.gemini",
+        provider => provider,
+    }
+}

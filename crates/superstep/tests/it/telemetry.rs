@@ -1,0 +1,190 @@
+//! What can be seen of runs from outside: spans, log lines, measurements, cost.
+
+mod lines;
+mod measured;
+mod spans;
+mod unwatched;
+mod usage;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use superstep::Compiled;
+use superstep::core::message::Usage;
+use superstep::model::{Reply, Scripted, SharedModel};
+use superstep::prelude::*;
+use superstep::tool::wants_tools;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::DefaultGuard;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::registry::{LookupSpan, Registry};
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Chat {
+    #[reduce(messages)]
+    pub(crate) messages: Messages,
+    #[reduce(append)]
+    pub(crate) log: Vec<String>,
+}
+
+/// What a person says: found in nothing that is told.
+pub(crate) const SECRET: &str = "my-number-is-555";
+
+/// Looks a number up.
+#[tool(read_only)]
+async fn look_up(number: String) -> String {
+    format!("{number} belongs to {SECRET}")
+}
+
+async fn think(chat: View<Chat>, model: Ctx<SharedModel>, cx: Cx) -> Result<ChatUpdate, NodeError> {
+    let answer = cx.model(&model).messages(&chat.messages).await?;
+    Ok(Chat::update().messages(answer.message))
+}
+
+/// A model that asks for a tool and then answers.
+pub(crate) fn script() -> Scripted {
+    let call = Reply::call("look_up", json!({ "number": SECRET })).with_usage(Usage::new(100, 10));
+    Scripted::new([call, Reply::text(format!("It is {SECRET}.")).with_usage(Usage::new(200, 20))]).named("fast")
+}
+
+/// A model and its tools, in a circle.
+pub(crate) fn agent() -> Graph<Chat, SharedModel> {
+    let mut graph = Graph::<Chat, SharedModel>::new("agent");
+    let (think, tools) = (graph.node("think", think), graph.node("tools", ToolNode::new([look_up()])));
+    graph.edge(START, think).edge(tools, think);
+    graph.route(
+        think,
+        move |chat: &Chat| if wants_tools(&chat.messages) { Go::to(tools) } else { Go::end() },
+        [tools.into(), END],
+    );
+    graph
+}
+
+/// Runs the agent to its end, on a thread of a store in memory.
+pub(crate) async fn run_agent(agent: &Compiled<Chat, SharedModel>) -> superstep::Outcome<Chat> {
+    let run = agent.run(Chat::input().messages(SECRET)).checkpointer(Memory::new()).thread("t1");
+    run.context(script().into()).await.unwrap()
+}
+
+/// One span as it was told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) name: String,
+    pub(crate) parent: Option<usize>,
+    pub(crate) fields: BTreeMap<String, String>,
+    pub(crate) is_closed: bool,
+}
+
+/// Everything that is told while it listens.
+#[derive(Clone, Default)]
+pub(crate) struct Listening {
+    spans: Arc<Mutex<Vec<Seen>>>,
+    lines: Arc<Mutex<Vec<(String, BTreeMap<String, String>)>>>,
+}
+
+impl Listening {
+    /// Listens on this thread until the guard is dropped.
+    pub(crate) fn at(level: LevelFilter) -> (Self, DefaultGuard) {
+        let listening = Self::default();
+        let subscriber = Registry::default().with(listening.clone().with_filter(level));
+        (listening, tracing::subscriber::set_default(subscriber))
+    }
+
+    pub(crate) fn spans(&self) -> Vec<Seen> {
+        self.spans.lock().unwrap().clone()
+    }
+
+    /// The first span of that name.
+    pub(crate) fn span(&self, name: &str) -> Seen {
+        let found = self.spans().into_iter().find(|span| span.name == name);
+        found.unwrap_or_else(|| panic!("there is no span `{name}`:\n{}", self.tree()))
+    }
+
+    /// Log lines of that message.
+    pub(crate) fn lines(&self, message: &str) -> Vec<BTreeMap<String, String>> {
+        let lines = self.lines.lock().unwrap();
+        lines.iter().filter(|(_, fields)| fields["message"] == message).map(|(_, fields)| fields.clone()).collect()
+    }
+
+    /// The names of spans, each under its parent, in the order they began.
+    pub(crate) fn tree(&self) -> String {
+        let spans = self.spans();
+        let mut text = String::new();
+        for root in (0..spans.len()).filter(|place| spans[*place].parent.is_none()) {
+            branch(&spans, root, 0, &mut text);
+        }
+        text
+    }
+
+    /// Every word that was told.
+    pub(crate) fn everything(&self) -> String {
+        format!("{:?}\n{:?}", self.spans(), self.lines.lock().unwrap())
+    }
+}
+
+fn branch(spans: &[Seen], place: usize, depth: usize, text: &mut String) {
+    let span = &spans[place];
+    let name = span.fields.get("otel.name").unwrap_or(&span.name);
+    text.push_str(&format!("{}{name}\n", "  ".repeat(depth)));
+    for child in (0..spans.len()).filter(|child| spans[*child].parent == Some(place)) {
+        branch(spans, child, depth + 1, text);
+    }
+}
+
+/// The place of a span in the list.
+struct At(usize);
+
+impl<S: Subscriber + for<'span> LookupSpan<'span>> Layer<S> for Listening {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        if attributes.metadata().target() != "superstep" {
+            return;
+        }
+        let span = context.span(id).unwrap();
+        let parent = span.parent().and_then(|parent| parent.extensions().get::<At>().map(|at| at.0));
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        let mut spans = self.spans.lock().unwrap();
+        span.extensions_mut().insert(At(spans.len()));
+        spans.push(Seen { name: span.name().to_owned(), parent, fields: fields.0, is_closed: false });
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let Some(at) = context.span(id).and_then(|span| span.extensions().get::<At>().map(|at| at.0)) else { return };
+        let mut fields = Fields::default();
+        values.record(&mut fields);
+        self.spans.lock().unwrap()[at].fields.extend(fields.0);
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if event.metadata().target() == "superstep" {
+            let mut fields = Fields::default();
+            event.record(&mut fields);
+            self.lines.lock().unwrap().push((event.metadata().level().to_string(), fields.0));
+        }
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        if let Some(at) = context.span(&id).and_then(|span| span.extensions().get::<At>().map(|at| at.0)) {
+            self.spans.lock().unwrap()[at].is_closed = true;
+        }
+    }
+}
+
+#[derive(Default)]
+struct Fields(BTreeMap<String, String>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name().to_owned(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().to_owned(), value.to_owned());
+    }
+}

@@ -1,0 +1,139 @@
+//! Log lines: what went wrong where, and never what was said, unless asked for.
+
+use std::time::Duration;
+
+use serde_json::json;
+use superstep::core::port::{Checkpointer, Commit, SharedCheckpointer};
+use superstep::core::{error::Result, forward_checkpointer};
+use superstep::model::{Reply, Scripted, SharedModel};
+use superstep::prelude::*;
+use superstep::testing::ManualClock;
+use superstep::{Code, Error};
+use tracing::level_filters::LevelFilter;
+
+use super::{Chat, ChatUpdate, Listening, SECRET, agent, run_agent};
+
+/// R-FWK-92: nothing that people, models or tools say is told, at any level.
+#[tokio::test]
+async fn nothing_that_was_said_is_told() {
+    let agent = agent().compile().unwrap();
+    let (listening, _guard) = Listening::at(LevelFilter::TRACE);
+    let run = run_agent(&agent).await;
+    assert!(run.state.messages.iter().any(|message| message.text().contains(SECRET)));
+    assert!(!listening.everything().contains(SECRET), "{}", listening.everything());
+}
+
+/// R-FWK-92: the message of an error may say what a person said, and is not told; its code and its node are.
+#[tokio::test]
+async fn failures_are_told_by_code_and_place() {
+    let mut graph = Graph::<Chat>::new("failing");
+    let fails = graph.node("fails", || -> Result<ChatUpdate, NodeError> { Err(NodeError::new(SECRET)) });
+    graph.edge(START, fails).edge(fails, END);
+    let graph = graph.compile().unwrap();
+    let (listening, _guard) = Listening::at(LevelFilter::TRACE);
+    graph.run(Chat::input().log(SECRET)).await.unwrap_err();
+    let [line] = &listening.lines("run failed")[..] else { panic!("{}", listening.everything()) };
+    assert_eq!(
+        (&*line["error.type"], &*line["superstep.node"], &*line["superstep.graph"]),
+        ("SS-011", "fails", "failing")
+    );
+    assert_eq!(listening.lines("node failed").len(), 1);
+    assert!(!listening.everything().contains(SECRET), "{}", listening.everything());
+}
+
+/// R-FWK-92: a tool that does not exist has a name that the model made up, which is text of the model.
+#[tokio::test]
+async fn the_name_of_a_tool_that_does_not_exist_is_not_told() {
+    let agent = agent().compile().unwrap();
+    let (listening, _guard) = Listening::at(LevelFilter::TRACE);
+    let script = Scripted::new([Reply::call(SECRET, json!({})), Reply::text("Then not.")]);
+    agent.run(Chat::input().messages("Hi")).context(script.into()).await.unwrap();
+    let span = listening.span("execute_tool");
+    assert_eq!((&*span.fields["gen_ai.tool.name"], &*span.fields["error.type"]), ("unknown", "unknown_tool"));
+    assert!(!listening.everything().contains(SECRET), "{}", listening.everything());
+}
+
+/// R-FWK-92: who asks for it is told what was said, under the names of the conventions.
+#[tokio::test]
+async fn what_was_said_is_told_to_who_asks_for_it() {
+    let mut agent = agent();
+    let agent = agent.trace_content().compile().unwrap();
+    let (listening, _guard) = Listening::at(LevelFilter::INFO);
+    run_agent(&agent).await;
+    let details = listening.lines("gen_ai.client.inference.operation.details");
+    let asked: Vec<&String> = details.iter().filter_map(|line| line.get("gen_ai.input.messages")).collect();
+    let parsed: serde_json::Value = serde_json::from_str(asked[0]).unwrap();
+    assert_eq!(parsed, json!([{ "role": "user", "parts": [{ "type": "text", "content": SECRET }] }]));
+    let answered: Vec<&String> = details.iter().filter_map(|line| line.get("gen_ai.output.messages")).collect();
+    let parsed: serde_json::Value = serde_json::from_str(answered[1]).unwrap();
+    assert_eq!(parsed[0]["parts"][0]["content"], format!("It is {SECRET}."));
+    assert_eq!(parsed[0]["finish_reason"], "stop");
+    assert!(listening.lines("tool called")[0]["gen_ai.tool.call.arguments"].contains(SECRET));
+    assert!(listening.lines("tool answered")[0]["gen_ai.tool.call.result"].contains(SECRET));
+}
+
+/// R-FWK-92: an attempt that is followed by another is told, with its number and the wait.
+#[tokio::test]
+async fn a_retry_is_told() {
+    let mut graph = Graph::<Chat, SharedModel>::new("flaky");
+    let flaky = graph.node(
+        "flaky",
+        node(async |cx: Cx| -> Result<ChatUpdate, NodeError> {
+            if cx.attempt() < 2 { Err(NodeError::new(SECRET).retryable()) } else { Ok(Chat::update().log("well")) }
+        })
+        .retry(Retry::default()),
+    );
+    graph.edge(START, flaky).edge(flaky, END);
+    let graph = graph.compile().unwrap();
+    let (listening, _guard) = Listening::at(LevelFilter::WARN);
+    let clock = ManualClock::new();
+    let run = graph.run(Chat::input().log("in")).clock(clock.clone()).context(Scripted::default().into()).spawn();
+    while clock.sleepers() == 0 {
+        tokio::task::yield_now().await;
+    }
+    clock.advance(Duration::from_secs(60));
+    run.await.unwrap();
+    let [line] = &listening.lines("node is tried again")[..] else { panic!("{}", listening.everything()) };
+    assert_eq!((&*line["superstep.node"], &*line["superstep.attempt"], &*line["error.type"]), ("flaky", "1", "SS-011"));
+    assert!(line["superstep.wait_ms"].parse::<u64>().unwrap() > 0);
+    assert!(!listening.everything().contains(SECRET));
+}
+
+/// A store that takes its time, or has given the thread to another run.
+#[derive(Clone)]
+struct Troubled {
+    store: SharedCheckpointer,
+    clock: ManualClock,
+    is_taken: bool,
+}
+
+impl Checkpointer for Troubled {
+    forward_checkpointer!(this => this.store; acquire, release, load, history, threads, status, namespaces);
+    forward_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats);
+    forward_checkpointer!(this => this.store; events, last_event, forget_events);
+
+    async fn commit(&self, commit: &Commit) -> Result<()> {
+        self.clock.advance(Duration::from_secs(2));
+        match self.is_taken {
+            true => Err(Error::new(Code::ThreadBusy, SECRET)),
+            false => self.store.commit(commit).await,
+        }
+    }
+}
+
+/// R-FWK-92: a slow store and a lost lease are told.
+#[tokio::test]
+async fn trouble_with_the_store_is_told() {
+    for is_taken in [false, true] {
+        let agent = agent().compile().unwrap();
+        let (listening, _guard) = Listening::at(LevelFilter::WARN);
+        let clock = ManualClock::new();
+        let store = Troubled { store: Memory::new().into(), clock: clock.clone(), is_taken };
+        let run = agent.run(Chat::input().messages("Hi")).checkpointer(store).thread("t1").clock(clock);
+        let ended = run.context(Scripted::new(["Hello."]).into()).await;
+        assert_eq!(ended.is_err(), is_taken);
+        assert_eq!(listening.lines("lease lost").is_empty(), !is_taken, "{}", listening.everything());
+        assert_eq!(listening.lines("store is slow").is_empty(), is_taken, "{}", listening.everything());
+        assert!(!listening.everything().contains(SECRET));
+    }
+}
