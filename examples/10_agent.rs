@@ -1,54 +1,45 @@
-//! An agent: a model asks for a tool, the tool runs, the model answers; words are printed as they come. Offline: the model
-//! is a script, and any other model takes its place.
+//! The ready-made agent: a model, two tools, a bound, and a person who is asked before anything is destroyed. Offline: the
+//! model is a script, and any other model takes its place.
 
-use std::io::Write;
-
-use superstep::core::message::ToolCall;
-use superstep::model::{Piece, Reply, Scripted, SharedModel};
+use serde_json::json;
+use superstep::agent::{HumanApproval, react_agent};
+use superstep::model::{Reply, Scripted};
 use superstep::prelude::*;
-use superstep::tool::{Tools, wants_tools};
-use superstep::{PartData, StreamMode};
+use superstep::tool::Tools;
 
-#[derive(State, Clone, Serialize, Deserialize)]
-struct Chat {
-    #[reduce(messages)]
-    messages: Messages,
-}
-
-/// How warm it is in a city.
+/// Lists the files of a folder.
 #[tool(read_only)]
-async fn weather(city: String) -> String {
-    format!("18 degrees in {city}")
+async fn list(folder: String) -> Vec<String> {
+    vec![format!("{folder}/draft.txt"), format!("{folder}/final.txt")]
 }
 
-async fn think(chat: View<Chat>, model: Ctx<SharedModel>, cx: Cx) -> Result<ChatUpdate, NodeError> {
-    let tools = Tools::new([weather()])?;
-    let answer = cx.model(&model).messages(&chat.messages).tools(tools.specs().await?).await?;
-    Ok(Chat::update().messages(answer.message))
+/// Deletes a file.
+#[tool(destructive)]
+async fn delete(path: String) -> String {
+    format!("{path} is gone")
 }
 
 #[tokio::main]
 async fn main() -> superstep::Result<()> {
-    let mut graph = Graph::<Chat, SharedModel>::new("agent");
-    let think = graph.node("think", think);
-    let tools = graph.node("tools", ToolNode::new([weather()]));
-    let decide = move |chat: &Chat| if wants_tools(&chat.messages) { Go::to(tools) } else { Go::end() };
-    graph.edge(START, think).edge(tools, think).route(think, decide, [tools.into(), END]);
-    let agent = graph.compile()?;
+    let model = Scripted::new([
+        Reply::call("list", json!({ "folder": "work" })),
+        Reply::call("delete", json!({ "path": "work/draft.txt" })),
+        Reply::from("The draft is gone, the final text is still there."),
+    ]);
+    let agent = react_agent(model, Tools::new([list(), delete()])?)
+        .system_prompt("You keep folders tidy.")
+        .middleware(HumanApproval::new())
+        .max_rounds(10)
+        .checkpointer(Memory::new())
+        .compile()?;
 
-    let call = ToolCall::new("c1", "weather", serde_json::json!({ "city": "Paris" }));
-    let asks = Message::assistant("").with_tool_calls([call]);
-    let model = Scripted::new([Reply::from(asks), Reply::from("It is 18 degrees in Paris.")]);
-
-    let run = agent.run(Chat::input().messages("How is it in Paris?")).context(model.into());
-    let mut parts = run.stream_mode([StreamMode::Messages]);
-    while let Some(part) = parts.next().await {
-        // What a model says comes in pieces; the answer of the tool comes whole, and is for the model.
-        if let PartData::Piece { piece: Piece::Text(text), .. } = &part.data {
-            print!("{text}");
-            std::io::stdout().flush().expect("the terminal can be written to");
-        }
+    let paused = agent.run("Tidy up my work").thread("desk").await?;
+    for question in paused.questions() {
+        println!("{} {}", question.text.as_deref().unwrap_or_default(), question.value["action_requests"]);
     }
-    println!();
+    let done = agent.resume("desk", json!({ "decisions": [{ "type": "approve" }] })).await?;
+    for message in &done.state.messages {
+        println!("{:?}: {}", message.role, message.text());
+    }
     Ok(())
 }

@@ -13,11 +13,12 @@ mod concurrent;
 mod counter;
 mod fan_out;
 mod laps;
+mod react;
 mod stream;
 mod wide;
 
 /// The ids of the suite that are measured here; other numbers in their places are measured too.
-pub(crate) const KNOWN: [&str; 39] = [
+pub(crate) const KNOWN: [&str; 41] = [
     "w1_seq_10",
     "w1_seq_100",
     "w1_seq_1000",
@@ -32,6 +33,8 @@ pub(crate) const KNOWN: [&str; 39] = [
     "w4_fanout_100_none",
     "w4_fanout_10_mem",
     "w4_fanout_100_mem",
+    "w5_react_100_none",
+    "w5_react_100_mem",
     "w6_chat_200_mem",
     "w6_chat_200_sqlite",
     "w6_chat_200_pg",
@@ -66,6 +69,7 @@ pub(crate) enum Workload {
     Laps { executions: i64 },
     Wide { leaves: usize, length: usize, store: Store },
     FanOut { sends: usize, store: Store },
+    React { rounds: usize, store: Store },
     Chat { turns: usize, store: Store },
     Checkpoints { supersteps: i64, store: Store },
     Concurrent { threads: usize, supersteps: usize, store: Store },
@@ -87,6 +91,7 @@ impl Workload {
                 Self::Wide { leaves, length, store: Store::parse(store)? }
             }
             ["w4", "fanout", sends, store] => Self::FanOut { sends: count(sends)?, store: Store::parse(store)? },
+            ["w5", "react", rounds, store] => Self::React { rounds: count(rounds)?, store: Store::parse(store)? },
             ["w6", "chat", turns, store] => Self::Chat { turns: count(turns)?, store: Store::kept(store)? },
             ["w7", "ckpt", supersteps, store] => {
                 Self::Checkpoints { supersteps: supersteps.parse().ok()?, store: Store::kept(store)? }
@@ -125,6 +130,7 @@ impl Workload {
             Self::Laps { executions } => laps::run(id, runtime, executions),
             Self::Wide { leaves, length, store } => wide::run(id, runtime, (leaves, length), store),
             Self::FanOut { sends, store } => fan_out::run(id, runtime, sends, store),
+            Self::React { rounds, store } => react::run(id, runtime, rounds, store),
             Self::Chat { turns, store } => chat::run(id, runtime, turns, store),
             Self::Checkpoints { supersteps, store } => counter::run(id, runtime, supersteps, store),
             Self::Concurrent { threads, supersteps, store } => {

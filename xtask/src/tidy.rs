@@ -77,6 +77,7 @@ fn check(facts: &Facts) -> Vec<(&'static str, Vec<String>)> {
         ("there is one loop", architecture::one_loop(files)),
         ("SQL stays in adapters and applications", architecture::sql_at_home(files)),
         ("the persisted format has one version", architecture::one_format_version(files)),
+        ("agents use public API only", architecture::agents_use_public_api(files)),
         ("no unsafe code", architecture::no_unsafe(files)),
         ("files are named and sized for reading", files::shapes(files)),
         ("every file says why it exists", files::openings(files)),

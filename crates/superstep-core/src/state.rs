@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Problem;
 use crate::field::AnyState;
+use crate::message::Message;
 use crate::schema::Schema;
 use crate::update::Update;
 
@@ -93,6 +94,35 @@ impl IntoDraft for Draft {
 impl IntoDraft for Update {
     fn into_draft(self) -> Draft {
         Draft::Typed(self)
+    }
+}
+
+/// What the user says, as the input of a graph that keeps a conversation in `messages`.
+impl IntoDraft for &'static str {
+    fn into_draft(self) -> Draft {
+        Message::user(self).into_draft()
+    }
+}
+
+/// As a text that is borrowed.
+impl IntoDraft for String {
+    fn into_draft(self) -> Draft {
+        Message::user(self).into_draft()
+    }
+}
+
+/// What is said, as the input of a graph that keeps a conversation in `messages`.
+impl IntoDraft for Message {
+    fn into_draft(self) -> Draft {
+        vec![self].into_draft()
+    }
+}
+
+/// What is said, as the input of a graph that keeps a conversation in `messages`.
+impl IntoDraft for Vec<Message> {
+    fn into_draft(self) -> Draft {
+        let said = serde_json::to_value(self).unwrap_or_default();
+        Draft::Json(Map::from_iter([("messages".to_owned(), said)]))
     }
 }
 

@@ -39,6 +39,9 @@ pub struct ToolSpec {
     /// How often a failed call is made again.
     #[serde(default)]
     pub retries: u32,
+    /// What it gives is the answer of an agent, which then does not ask its model again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub return_direct: bool,
 }
 
 /// What a tool does to the world.
@@ -64,6 +67,7 @@ impl ToolSpec {
             annotations: Annotations::default(),
             timeout: None,
             retries: 0,
+            return_direct: false,
         }
     }
 
@@ -106,6 +110,13 @@ impl ToolSpec {
     #[must_use]
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
+        self
+    }
+
+    /// Says that what it gives is the answer of an agent.
+    #[must_use]
+    pub fn return_direct(mut self) -> Self {
+        self.return_direct = true;
         self
     }
 }

@@ -48,6 +48,8 @@ fn state_impl(spec: &StateSpec, fields: &[field::Expanded]) -> TokenStream {
     let this = Ident::new(&ident.to_string(), at);
     quote_spanned! {at=>
         #[automatically_derived]
+        // Whoever forgot the derive learns nothing from other states that have it.
+        #[diagnostic::do_not_recommend]
         impl ::superstep::__private::state::State for #this {
             type Update = #update;
 

@@ -57,7 +57,7 @@ pub fn entrypoint(_options: TokenStream, function: TokenStream) -> TokenStream {
 /// Makes a tool of a function: it becomes a function without arguments that gives the tool.
 ///
 /// Name and description are those of the function and of its doc comment. On the attribute: `name = ".."`, `read_only`,
-/// `idempotent`, `destructive`, `timeout = "30s"` (or whole seconds), `retries = 2`, and for a plain `fn` that blocks
+/// `idempotent`, `destructive`, `timeout = "30s"` (or whole seconds), `retries = 2`, `return_direct`, and for a plain `fn` that blocks
 /// `blocking`.
 ///
 /// Its parameters are the arguments that a model gives: any type that is `Deserialize` and `JsonSchema`, with doc comments

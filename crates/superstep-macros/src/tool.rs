@@ -16,7 +16,8 @@ use crate::suggest::known_names;
 mod write;
 
 /// What `#[tool(..)]` may say.
-const OPTIONS: [&str; 7] = ["name", "read_only", "idempotent", "destructive", "timeout", "retries", "blocking"];
+const OPTIONS: [&str; 8] =
+    ["name", "read_only", "idempotent", "destructive", "timeout", "retries", "blocking", "return_direct"];
 
 /// Types that come from the run and never from a model, by the last word of their path.
 const TAKEN: [&str; 10] = ["Cx", "View", "Ctx", "SharedStore", "Ask", "Writer", "Info", "CallId", "Progress", "ToolCx"];
@@ -36,6 +37,7 @@ struct Options {
     idempotent: bool,
     destructive: bool,
     blocking: bool,
+    return_direct: bool,
     timeout_ms: Option<u64>,
     retries: Option<Expr>,
 }
@@ -94,6 +96,7 @@ fn read_options(entries: &[Entry], function: &ItemFn, problems: &mut Problems) -
             "idempotent" => flag(entry, &mut options.idempotent, problems),
             "destructive" => flag(entry, &mut options.destructive, problems),
             "blocking" => flag(entry, &mut options.blocking, problems),
+            "return_direct" => flag(entry, &mut options.return_direct, problems),
             "timeout" => options.timeout_ms = entry.value(milliseconds, "timeout = \"30s\"", problems),
             "retries" => options.retries = entry.value(literal::count, "retries = 2", problems),
             other => {

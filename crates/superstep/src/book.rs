@@ -16,6 +16,7 @@ pages! {
     streaming "guides/streaming.md";
     tools "guides/tools.md";
     redaction "guides/redaction.md";
+    agents "guides/agents.md";
     threads "guides/threads.md";
     moving "guides/moving.md";
     bring_your_threads "guides/langgraph.md";

@@ -5,6 +5,10 @@
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout, clippy::print_stderr)]
 
+// The derives and attributes name this crate as its users do.
+extern crate self as superstep;
+
+pub mod agent;
 #[cfg(doctest)]
 mod book;
 mod cache;

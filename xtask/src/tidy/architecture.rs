@@ -2,6 +2,8 @@
 //!
 //! Which crate uses which is asked of Cargo instead (see `dependencies`).
 
+use std::collections::BTreeSet;
+
 use crate::rust_source::{RustSource, line_of, words};
 use crate::workspace::File;
 
@@ -79,6 +81,71 @@ pub(super) fn one_format_version(files: &[File]) -> Vec<String> {
     }
 }
 
+/// Ready-made agents use the public API only: every `crate::` in their room names something that `lib.rs` exports.
+pub(super) fn agents_use_public_api(files: &[File]) -> Vec<String> {
+    let Some(root) = files.iter().find(|file| file.path == "crates/superstep/src/lib.rs") else { return Vec::new() };
+    let exported = exported(&RustSource::new(&root.text).code());
+    let is_agent =
+        |path: &str| path == "crates/superstep/src/agent.rs" || path.starts_with("crates/superstep/src/agent/");
+    let mut problems = Vec::new();
+    for file in files.iter().filter(|file| is_agent(&file.path)) {
+        let code = RustSource::new(&file.text).code();
+        for at in words(&code, "crate").filter(|at| code[*at..].starts_with("crate::")) {
+            let named = names_after(&code[at + "crate::".len()..]);
+            let hidden = named.into_iter().filter(|name| !exported.contains(name));
+            let line = line_of(&code, at);
+            problems.extend(hidden.map(|name| format!("{}:{line}: `{name}` is not public", file.path)));
+        }
+    }
+    problems
+}
+
+/// What a crate root exports by name: modules, and items of `pub use`.
+fn exported(code: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (at, _) in code.match_indices("pub mod ") {
+        names.extend(names_after(&code[at + "pub mod ".len()..]));
+    }
+    for (at, _) in code.match_indices("pub use ") {
+        let used = &code[at + "pub use ".len()..];
+        let used = &used[..used.find(';').unwrap_or(used.len())];
+        let last = match used.split_once('{') {
+            Some((_, list)) => list.trim_end_matches('}'),
+            None => used,
+        };
+        let name = |item: &str| {
+            item.rsplit("::").next().and_then(|item| item.rsplit(" as ").next()).map(str::trim).map(str::to_owned)
+        };
+        names.extend(last.split(',').filter_map(name).filter(|name| !name.is_empty()));
+    }
+    names
+}
+
+/// The first name of a path, or of each path of a list.
+fn names_after(code: &str) -> Vec<String> {
+    let name = |path: &str| {
+        path.trim().split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().map(str::to_owned)
+    };
+    let names: Vec<String> = match code.strip_prefix('{') {
+        None => name(code).into_iter().collect(),
+        Some(list) => {
+            let (mut depth, mut paths) = (0_usize, vec![String::new()]);
+            for letter in list.chars() {
+                match letter {
+                    '}' if depth == 0 => break,
+                    '{' => depth += 1,
+                    '}' => depth -= 1,
+                    ',' if depth == 0 => paths.push(String::new()),
+                    letter if depth == 0 => paths.last_mut().expect("there is always one").push(letter),
+                    _ => {}
+                }
+            }
+            paths.iter().filter_map(|path| name(path)).collect()
+        }
+    };
+    names.into_iter().filter(|name| !name.is_empty()).collect()
+}
+
 /// No unsafe code, in any target.
 pub(super) fn no_unsafe(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
@@ -145,6 +212,22 @@ mod tests {
         assert_eq!(one_format_version(&[home, other.clone()]).len(), 1);
         assert_eq!(one_format_version(&[other, empty.clone()]).len(), 1);
         assert_eq!(one_format_version(&[empty]).len(), 1);
+    }
+
+    #[test]
+    fn agents_that_reach_inside_are_refused() {
+        let root = "pub mod model;\nmod run;\npub use graph::{Graph, NodeHandle};\npub use superstep_core as core;\n\
+            pub use memory::Memory;\n";
+        let root = File::fake("crates/superstep/src/lib.rs", root);
+        let agent = "use crate::model::{Answer, Request};\nuse crate::core::port::Clock;\n\
+            use crate::{\n    Graph, Memory, run::Machine,\n};\nfn f() { crate::context::lock(); }";
+        let found = |path: &str| agents_use_public_api(&[root.clone(), File::fake(path, agent)]);
+        let room = "crates/superstep/src/agent/draw.rs";
+        assert_eq!(
+            found(room),
+            [format!("{room}:3: `run` is not public"), format!("{room}:6: `context` is not public")]
+        );
+        assert!(found("crates/superstep/src/run.rs").is_empty());
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! Nothing here changes a state; `Trimmed::removals` is the update that does.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Message, MessageEdits, Messages, RemoveMessage, Role, ToolStatus, count_tokens};
+use super::{Message, MessageEdits, Messages, RemoveMessage, Role, ToolCall, ToolStatus, count_tokens};
 
 /// How much may be kept.
 #[derive(Debug, Clone, Copy)]
@@ -145,11 +145,12 @@ pub fn close_unanswered(messages: &[Arc<Message>], reason: &str) -> Vec<Arc<Mess
         }
         // Some models count their calls anew in every turn, so an answer belongs to the call before it.
         let turn = after.iter().take_while(|message| message.role != Role::Assistant);
-        let answered: BTreeSet<_> = turn.filter_map(|message| message.tool_call_id.as_deref()).collect();
+        let is_open =
+            |call: &&ToolCall| !turn.clone().any(|message| message.tool_call_id.as_deref() == Some(call.id.as_str()));
         let answers = after.iter().take_while(|message| message.role == Role::Tool).count();
         closed.extend_from_slice(&after[..answers]);
         rest = &after[answers..];
-        let open = message.tool_calls.iter().filter(|call| !answered.contains(call.id.as_str()));
+        let open = message.tool_calls.iter().filter(is_open);
         closed.extend(open.map(|call| {
             let answer = Message::tool(&call.id, format!("not executed: {reason}")).with_name(&call.name);
             Arc::new(answer.with_status(ToolStatus::Error))
@@ -163,7 +164,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::message::ToolCall;
 
     /// Reads `s`, `u`, `a`, `c1` (asks call 1) and `t1` (answers call 1); every message costs one token.
     fn list(words: &str) -> Messages {

@@ -67,6 +67,7 @@ impl ToolFn {
             (options.read_only, quote!(read_only)),
             (options.idempotent, quote!(idempotent)),
             (options.destructive, quote!(destructive)),
+            (options.return_direct, quote!(return_direct)),
         ] {
             if is_set {
                 spec = quote! { #spec.#method() };

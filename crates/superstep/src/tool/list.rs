@@ -30,6 +30,18 @@ impl<T: ToolSource> ErasedSource for T {
     }
 }
 
+/// A source whose tools are changed on the way.
+struct Changed<F> {
+    source: Arc<dyn ErasedSource>,
+    change: Arc<F>,
+}
+
+impl<F: Fn(SharedTool) -> SharedTool + Send + Sync + 'static> ToolSource for Changed<F> {
+    async fn list(&self) -> Result<Vec<SharedTool>> {
+        Ok(self.source.list().await?.into_iter().map(&*self.change).collect())
+    }
+}
+
 /// A tool with the check of its arguments, which is made when it is first needed.
 pub(super) struct Known {
     pub(super) tool: SharedTool,
@@ -90,6 +102,29 @@ impl Tools {
     pub fn source(mut self, source: impl ToolSource) -> Self {
         self.sources.push(Arc::new(source));
         self
+    }
+
+    /// What is told of the tools that were given; those of sources are not known before they are asked.
+    pub fn given(&self) -> impl Iterator<Item = &Arc<ToolSpec>> {
+        self.given.iter().map(|known| known.tool.spec())
+    }
+
+    /// Whether there are tools that only a source knows.
+    #[must_use]
+    pub fn has_sources(&self) -> bool {
+        !self.sources.is_empty()
+    }
+
+    /// The same tools, each as `change` makes it; those of sources whenever they are listed.
+    #[must_use]
+    pub fn map(self, change: impl Fn(SharedTool) -> SharedTool + Send + Sync + 'static) -> Self {
+        let change = Arc::new(change);
+        let given = self.given.iter().map(|known| Known::new(change(known.tool.clone()))).collect();
+        let changed = |source: &Arc<dyn ErasedSource>| -> Arc<dyn ErasedSource> {
+            Arc::new(Changed { source: source.clone(), change: change.clone() })
+        };
+        let sources = self.sources.iter().map(changed).collect();
+        Self { given, sources }
     }
 
     /// What a model is told of the tools there are now, in order.

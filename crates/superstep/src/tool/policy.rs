@@ -74,6 +74,18 @@ impl Policy {
         self
     }
 
+    /// Whether a person is asked before this tool runs.
+    #[must_use]
+    pub fn asks(&self, spec: &ToolSpec) -> bool {
+        self.rule(spec) == Rule::Ask
+    }
+
+    /// Whether this tool never runs.
+    #[must_use]
+    pub fn forbids(&self, spec: &ToolSpec) -> bool {
+        self.rule(spec) == Rule::Deny
+    }
+
     pub(super) fn rule(&self, spec: &ToolSpec) -> Rule {
         let usual = if spec.annotations.destructive { Rule::Ask } else { Rule::Run };
         self.0.get(&spec.name).or_else(|| self.0.get("*")).copied().unwrap_or(usual)

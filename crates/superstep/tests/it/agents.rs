@@ -1,0 +1,54 @@
+//! Ready-made agents, with models that are scripts.
+
+use serde_json::json;
+use superstep::core::message::Role;
+use superstep::model::{Reply, Scripted};
+use superstep::prelude::*;
+
+mod approval;
+mod around;
+mod crashes;
+mod hooks;
+mod inside;
+mod limits;
+mod react;
+mod structured;
+mod summary;
+
+/// How warm it is in a city.
+#[tool(read_only)]
+pub(crate) async fn weather(city: String) -> String {
+    format!("18 degrees in {city}")
+}
+
+/// Deletes a file.
+#[tool(destructive)]
+pub(crate) async fn delete(path: String) -> String {
+    format!("{path} is gone")
+}
+
+/// A call of `weather`.
+pub(crate) fn asks_for(city: &str) -> Reply {
+    Reply::call("weather", json!({ "city": city }))
+}
+
+/// A call of `weather`, then words.
+pub(crate) fn one_call() -> Scripted {
+    Scripted::new([asks_for("Paris"), Reply::from("It is 18 degrees.")])
+}
+
+/// The conversation, a line for each message.
+pub(crate) fn transcript(messages: &Messages) -> Vec<String> {
+    messages.iter().map(line).collect()
+}
+
+fn line(message: &Message) -> String {
+    let calls: Vec<String> = message.tool_calls.iter().map(|call| format!(" {}{}", call.name, call.args)).collect();
+    let role = match message.role {
+        Role::User => "user",
+        Role::Assistant => "model",
+        Role::System => "system",
+        _ => "tool",
+    };
+    format!("{role}: {}{}", message.text(), calls.concat())
+}
