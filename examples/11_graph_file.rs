@@ -1,31 +1,16 @@
-//! A graph in a file: read, drawn and run; with `--format rust` it is written as Rust instead.
+//! A graph in a file, `11_graph_file.toml`: read, drawn and run. With `--format rust` it is written as Rust instead.
 
 use serde_json::json;
+use superstep::Record;
 use superstep::file::{GraphFile, Parts};
-use superstep::model::{Reply, Rules, after_tool, says};
+use superstep::model::Scripted;
 use superstep::prelude::*;
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/files/triage.toml");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/11_graph_file.toml");
 
-/// Looks an order up.
-#[tool(read_only)]
-fn find_order(number: u64) -> String {
-    format!("order {number} left on Monday")
-}
-
-/// Pays an order back.
-#[tool(destructive)]
-fn refund(number: u64) -> String {
-    format!("order {number} is paid back")
-}
-
-/// Rules in place of a language model.
-fn model() -> Rules {
-    Rules::new("small")
-        .rule(says("sort this ticket"), r#"{ "category": "order", "urgency": 3 }"#)
-        .rule(says("write short answer"), "Your order left on Monday.")
-        .rule(after_tool("find_order"), "It left on Monday.")
-        .otherwise(Reply::call("find_order", json!({ "number": 7 })))
+/// A node in Rust, which the file names.
+fn post(card: View<Record>) -> serde_json::Value {
+    json!({ "log": [format!("posted from {}", card.get("place"))] })
 }
 
 fn main() -> superstep::Result<()> {
@@ -34,19 +19,18 @@ fn main() -> superstep::Result<()> {
         println!("{}", file.to_rust());
         return Ok(());
     }
-    let parts = Parts::new()
-        .model("small", model())
-        .tools([find_order(), refund()])
-        .node("send", || json!({ "status": "sent" }))
-        .checkpointer(Memory::new());
-    let triage = file.build(&parts)?;
-    println!("{}", triage.drawing().to_mermaid());
+    // The file names what it needs; the program has it.
+    let writer = Scripted::new(["It rains.", "The sea is warm and the days are long."]);
+    let parts = Parts::new().model("writer", writer).node("post", post).checkpointer(Memory::new());
+    let postcard = file.build(&parts)?;
+    println!("{}", postcard.drawing().to_mermaid());
 
-    let asked = triage.run(json!({ "ticket": "Where is my order 7?" })).thread("ann").wait()?;
-    for question in asked.questions() {
-        println!("{} {}", question.text.as_deref().unwrap_or_default(), question.value);
+    let mut card = postcard.run(json!({ "place": "Bari" })).thread("ann").wait()?;
+    for answer in [false, true] {
+        let question = &card.questions()[0];
+        println!("{} {} {answer}", question.text.as_deref().unwrap_or_default(), question.value);
+        card = postcard.resume("ann", answer).wait()?;
     }
-    let done = triage.resume("ann", true).wait()?;
-    println!("{}", done.to_json()?);
+    println!("{}", card.to_json()?);
     Ok(())
 }

@@ -37,6 +37,7 @@ programs! {
     streaming "08_streaming"
     memory "09_memory"
     agent "10_agent"
+    graph_file "11_graph_file"
 }
 
 /// R-NFR-15: each program is tested, is numbered from easy to hard, says what it shows, and is under 60 lines.
