@@ -135,6 +135,7 @@ fn replace(current: &mut Value, input: Value) -> Change {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::canonical::sorted;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -281,8 +282,8 @@ pub(crate) mod tests {
                     prop_assert_eq!(change == Change::Unchanged, once == before);
                     let mut replayed = before;
                     restore(&mut replayed, &change, &part(&once, &change))?;
-                    // Texts, because `0.0` equals `-0.0` as a value.
-                    prop_assert_eq!(replayed.to_string(), once.to_string());
+                    // Texts, because `0.0` equals `-0.0` as a value; sorted, because the order of keys says nothing.
+                    prop_assert_eq!(sorted(replayed).to_string(), sorted(once).to_string());
                 }
             }
         }
@@ -300,7 +301,7 @@ pub(crate) mod tests {
                 let (change, piece): (Change, Value) = serde_json::from_str(&stored)?;
                 restore(&mut replayed, &change, &piece)?;
             }
-            prop_assert_eq!(replayed.to_string(), value.to_string());
+            prop_assert_eq!(sorted(replayed).to_string(), sorted(value).to_string());
         }
     }
 }

@@ -17,6 +17,7 @@ pages! {
     tools "guides/tools.md";
     redaction "guides/redaction.md";
     agents "guides/agents.md";
+    teams "guides/teams.md";
     threads "guides/threads.md";
     moving "guides/moving.md";
     bring_your_threads "guides/langgraph.md";

@@ -38,6 +38,7 @@ programs! {
     memory "09_memory"
     agent "10_agent"
     graph_file "11_graph_file"
+    team "12_team"
 }
 
 /// R-NFR-15: each program is tested, is numbered from easy to hard, says what it shows, and is under 60 lines.

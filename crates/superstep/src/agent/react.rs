@@ -14,7 +14,7 @@ use super::state::AgentState;
 use super::structured::{AnswerBy, Structured};
 use crate::core::port::SharedCheckpointer;
 use crate::model::SharedModel;
-use crate::tool::{Policy, ToolNode, Tools};
+use crate::tool::{Policy, SharedTool, ToolNode, Tools};
 use crate::{Code, Compiled, Error, JsonSchema, Result, SharedStore};
 
 /// How often the model is told that its answer is wrong unless something else is said.
@@ -85,6 +85,12 @@ impl ReactAgent {
     /// What the model is told to be, made of the state each time it is asked.
     pub fn system_prompt_with(mut self, prompt: impl Fn(&AgentState) -> String + Send + Sync + 'static) -> Self {
         self.prompt = Some(Arc::new(prompt));
+        self
+    }
+
+    /// Adds a tool to those it was made with.
+    pub fn tool(mut self, tool: impl Into<SharedTool>) -> Self {
+        self.tools = self.tools.and(tool);
         self
     }
 

@@ -104,6 +104,6 @@ impl Turn {
     }
 }
 
-fn is_said_by_user(message: &Message) -> bool {
+pub(super) fn is_said_by_user(message: &Message) -> bool {
     message.role == Role::User && !message.metadata.contains_key(ADDED_BY)
 }

@@ -97,6 +97,13 @@ impl Tools {
         Ok(tools)
     }
 
+    /// Also this tool. A name that is taken is an error when the tools are first used.
+    #[must_use]
+    pub fn and(mut self, tool: impl Into<SharedTool>) -> Self {
+        self.given.push(Known::new(tool.into()));
+        self
+    }
+
     /// Also what this source lists, asked anew whenever the tools are needed.
     #[must_use]
     pub fn source(mut self, source: impl ToolSource) -> Self {

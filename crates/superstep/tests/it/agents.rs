@@ -7,13 +7,18 @@ use superstep::prelude::*;
 
 mod approval;
 mod around;
+mod conversations;
 mod crashes;
 mod hooks;
 mod inside;
 mod limits;
+mod map_reduce;
 mod react;
 mod structured;
 mod summary;
+mod swarm;
+mod team_crash;
+mod teams;
 
 /// How warm it is in a city.
 #[tool(read_only)]
