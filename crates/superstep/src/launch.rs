@@ -146,11 +146,7 @@ fn keep_warm(shared: &Shared, machine: &Machine, store: Option<&SharedCheckpoint
 async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
     let context = check(&mut call)?;
     let (clock, world) = call_world(&call);
-    let run = call.run.unwrap_or_else(|| RunId::from_bits(world.fresh()));
-    let thread = thread_of(&call, &*world)?;
-    if let Some(watch) = &call.watch {
-        watch.begun(run, thread.as_ref());
-    }
+    let (run, thread) = names(&call, &*world)?;
     let control = call.control.clone().or_else(|| thread.as_ref().map(|_| Control::new()));
     let place = match (&thread, &control) {
         (Some(thread), Some(control)) => {
@@ -206,6 +202,16 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
         sink.started(&shared, input).await;
     }
     Ok(Box::new(Begun { machine, shared, store: call.checkpointer, _place: place }))
+}
+
+/// The id of the run and its thread, told to whoever observes it.
+fn names(call: &Call, world: &dyn World) -> Result<(RunId, Option<ThreadId>)> {
+    let run = call.run.unwrap_or_else(|| RunId::from_bits(world.fresh()));
+    let thread = thread_of(call, world)?;
+    if let Some(watch) = &call.watch {
+        watch.begun(run, thread.as_ref());
+    }
+    Ok((run, thread))
 }
 
 /// What stands between the run and its store.

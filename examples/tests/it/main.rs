@@ -4,9 +4,9 @@ use std::process::Command;
 
 /// What a program prints.
 fn printed(program: &str) -> String {
-    let ran = Command::new(program).output().unwrap();
+    let ran = Command::new(program).output().expect("the program starts");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    String::from_utf8(ran.stdout).unwrap()
+    String::from_utf8(ran.stdout).expect("it prints text")
 }
 
 /// A test for each program.

@@ -70,7 +70,7 @@ struct Line {
 enum Spoken {
     Output {
         /// In the form of a message, which is the one that contents are read in.
-        message: Option<Message>,
+        message: Option<Box<Message>>,
         artifact: Option<Value>,
         is_error: bool,
         metadata: BTreeMap<String, Value>,
@@ -122,10 +122,9 @@ impl Tape {
     /// # Errors
     /// As [`record`](Self::record) and [`replay`](Self::replay).
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self> {
-        match std::env::var(RECORD).is_ok_and(|value| value == "1") {
-            true => Self::record(folder),
-            false => Self::replay(folder),
-        }
+        #[expect(clippy::disallowed_methods, reason = "a test has no settings file, and is told by whoever starts it")]
+        let is_recording = std::env::var(RECORD).is_ok_and(|value| value == "1");
+        if is_recording { Self::record(folder) } else { Self::replay(folder) }
     }
 
     /// A model on this tape.
@@ -172,7 +171,7 @@ impl OnTape {
                 return Err(passing(trouble(&self.tape.folder, fact)));
             }
             Ok(output) => Spoken::Output {
-                message: output.content.clone().map(|content| Message::tool("", content)),
+                message: output.content.clone().map(|content| Box::new(Message::tool("", content))),
                 artifact: output.artifact.clone(),
                 is_error: output.is_error,
                 metadata: output.metadata.clone(),

@@ -81,11 +81,14 @@ pub(crate) struct Seen {
     pub(crate) is_closed: bool,
 }
 
+/// What a log line says, and its fields.
+type Line = (String, BTreeMap<String, String>);
+
 /// Everything that is told while it listens.
 #[derive(Clone, Default)]
 pub(crate) struct Listening {
     spans: Arc<Mutex<Vec<Seen>>>,
-    lines: Arc<Mutex<Vec<(String, BTreeMap<String, String>)>>>,
+    lines: Arc<Mutex<Vec<Line>>>,
 }
 
 impl Listening {
