@@ -2,7 +2,7 @@
 
 use superstep::file::{Format, GraphFile, Parts};
 
-use super::samples::{Folder, golden, parts, path};
+use super::samples::{Folder, assert_golden, parts, path};
 
 const STATE: &str = "\
 name = \"t\"
@@ -158,7 +158,7 @@ fn what_is_wrong_is_said_with_its_place() {
         assert!(error.problems().iter().all(|problem| problem.pointer.starts_with("<toml>:")), "{error}");
         all.push_str(&format!("# {name}\n{error}\n\n"));
     }
-    golden("broken.txt", &all);
+    assert_golden("broken.txt", &all);
 }
 
 /// R-FWK-96: the same holds for JSON.
@@ -184,7 +184,7 @@ fn what_is_wrong_in_json_is_said_with_its_place() {
         let error = GraphFile::parse(text, Format::Json).expect_err(name);
         all.push_str(&format!("# {name}\n{error}\n\n"));
     }
-    golden("broken_json.txt", &all);
+    assert_golden("broken_json.txt", &all);
 }
 
 /// R-FWK-96: parts that are missing are named at the place that asks for them, all at once, also in graphs inside.
@@ -197,7 +197,7 @@ fn missing_parts_are_said_with_their_place() {
         error.to_string().replace(&*folder.to_string_lossy(), "")
     };
     let some = Parts::new().model("smal", super::samples::model());
-    golden("missing.txt", &format!("{}\n\n{}\n", message(&Parts::new()), message(&some)));
+    assert_golden("missing.txt", &format!("{}\n\n{}\n", message(&Parts::new()), message(&some)));
     file.build(&parts()).unwrap();
 }
 
@@ -240,7 +240,7 @@ fn nothing_is_read_outside_of_the_folder() {
     refuse("a prompt without a head", "bad.md");
     folder.write("in/unknown.md", "+++\nversion = \"1\"\n+++\nwhat {{nobody}} said");
     refuse("a prompt with an unknown field", "unknown.md");
-    golden("outside.txt", &all);
+    assert_golden("outside.txt", &all);
     GraphFile::open(folder.write("in/graph.toml", &node("./fine.md"))).unwrap();
 }
 
@@ -261,5 +261,5 @@ fn what_is_wrong_in_a_graph_inside_is_said_there() {
     folder.write("sub/inner.toml", &with("[nodes.a]\nkind = \"subgraph\"\nfile = \"inner.yaml\""));
     folder.write("sub/inner.yaml", "");
     all.push_str(&format!("# another form\n{}\n\n", message()));
-    golden("inside.txt", &all);
+    assert_golden("inside.txt", &all);
 }

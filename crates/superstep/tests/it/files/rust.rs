@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use superstep::file::{Format, GraphFile, Parts};
 use superstep::{Compiled, HistoryQuery, Record};
 
-use super::samples::{golden, parts, sample};
+use super::samples::{assert_golden, parts, sample};
 
 #[allow(unreachable_pub, reason = "a library would have them public")]
 #[path = "generated/everything.rs"]
@@ -16,8 +16,8 @@ mod triage;
 /// R-FWK-96: the Rust of the samples is the committed one, which is compiled with these tests.
 #[test]
 fn the_rust_of_a_file_is_committed() {
-    golden("generated/triage.rs", &sample("triage.toml").to_rust());
-    golden("generated/everything.rs", &sample("everything.json").to_rust());
+    assert_golden("generated/triage.rs", &sample("triage.toml").to_rust());
+    assert_golden("generated/everything.rs", &sample("everything.json").to_rust());
 }
 
 /// Everything a thread went through: state, what is due, where it came from.
@@ -42,7 +42,7 @@ fn without_ids(mut value: Value) -> Value {
     value
 }
 
-async fn same(file: &Compiled<Record>, rust: &Compiled<Record>, input: &Value, answers: &[Value]) {
+async fn assert_same(file: &Compiled<Record>, rust: &Compiled<Record>, input: &Value, answers: &[Value]) {
     assert_eq!(file.drawing().to_json(), rust.drawing().to_json());
     assert_eq!(file.input_schema(), rust.input_schema());
     assert_eq!(file.output_schema(), rust.output_schema());
@@ -68,13 +68,13 @@ async fn the_rust_of_a_file_does_what_the_file_does() {
         [("fire", vec![]), ("where is my order?", vec![json!(true)]), ("the lamp is dark", vec![json!(false)])]
     {
         let file = sample("triage.toml").build(&parts()).unwrap();
-        same(&file, &triage::build(&parts()).unwrap(), &json!({ "ticket": ticket }), &answers).await;
+        assert_same(&file, &triage::build(&parts()).unwrap(), &json!({ "ticket": ticket }), &answers).await;
     }
     for items in [json!([]), json!(["x", "y"])] {
         let file = sample("everything.json").build(&parts()).unwrap();
         let rust = everything::build(&parts()).unwrap();
         let answers = [json!({ "yes": false }), Value::Null, Value::Null];
-        same(&file, &rust, &json!({ "text": "the fox", "items": items }), &answers).await;
+        assert_same(&file, &rust, &json!({ "text": "the fox", "items": items }), &answers).await;
     }
 }
 
@@ -101,5 +101,5 @@ fn strange_names_and_texts_come_out_as_rust() {
         "edges": [{ "from": "START", "to": ["1st", "!?", "self"] }, { "from": ["1st", "!?", "self"], "to": "END" }],
     });
     let error = GraphFile::parse(&file.to_string(), Format::Json).map(|file| file.to_rust());
-    golden("generated/strange.txt", &error.unwrap_or_else(|error| error.to_string()));
+    assert_golden("generated/strange.txt", &error.unwrap_or_else(|error| error.to_string()));
 }

@@ -80,7 +80,7 @@ pub(super) fn parts() -> Parts {
 }
 
 /// Holds a text against a file beside this one. With `SUPERSTEP_GOLDEN=write` the file is written instead.
-pub(super) fn golden(name: &str, text: &str) {
+pub(super) fn assert_golden(name: &str, text: &str) {
     if std::env::var("SUPERSTEP_GOLDEN").is_ok_and(|what| what == "write") {
         std::fs::write(path(name), text).unwrap();
     }
