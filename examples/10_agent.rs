@@ -35,7 +35,8 @@ async fn main() -> superstep::Result<()> {
 
     let paused = agent.run("Tidy up my work").thread("desk").await?;
     for question in paused.questions() {
-        println!("{} {}", question.text.as_deref().unwrap_or_default(), question.value["action_requests"]);
+        let action = &question.value["action_requests"][0];
+        println!("{} {} {}", question.text.as_deref().unwrap_or_default(), action["name"], action["args"]);
     }
     let done = agent.resume("desk", json!({ "decisions": [{ "type": "approve" }] })).await?;
     for message in &done.state.messages {

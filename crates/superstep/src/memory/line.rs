@@ -279,10 +279,10 @@ impl Line {
         self.heads = newest.into_iter().flatten().map(|head| head.cloned()).collect();
     }
 
-    /// How long all values are as JSON, each counted once.
+    /// How long all values are as JSON, each counted once; so is a message that several lists share.
     pub(super) fn bytes(&self) -> u64 {
-        let mut bytes = 0;
-        self.visit(self.saved.iter(), &mut BTreeSet::new(), |version| bytes += version.bytes());
+        let (mut bytes, mut messages) = (0, BTreeSet::new());
+        self.visit(self.saved.iter(), &mut BTreeSet::new(), |version| bytes += version.bytes_beside(&mut messages));
         bytes
     }
 

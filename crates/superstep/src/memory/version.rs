@@ -3,13 +3,15 @@
 //! A chain begins with a whole value and holds about as many changes as that value has items, so that reading it costs
 //! about as much as the value, and the whole values together about as much as the changes.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
+use serde::Serialize;
 use smallvec::SmallVec;
 use superstep_core::change::Change;
 use superstep_core::datum::Datum;
-use superstep_core::message::Messages;
+use superstep_core::message::{Message, Messages};
 
 /// Changes after which a whole value is kept again, however small it is.
 const SHORTEST: usize = 16;
@@ -82,12 +84,30 @@ impl Version {
     pub(super) fn bytes(&self) -> u64 {
         length(&self.part)
     }
+
+    /// The same without the messages that were seen before: a list holds pointers to them.
+    pub(super) fn bytes_beside(&self, seen: &mut BTreeSet<*const Message>) -> u64 {
+        let mut count = |message: &Arc<Message>| match seen.insert(Arc::as_ptr(message)) {
+            true => json_length(&**message) + 1,
+            false => 0,
+        };
+        match (self.part.get::<Messages>(), self.part.get::<Vec<Arc<Message>>>()) {
+            (Some(messages), _) => messages.shared().map(&mut count).sum(),
+            (None, Some(messages)) => messages.iter().map(&mut count).sum(),
+            (None, None) => length(&self.part),
+        }
+    }
 }
 
 /// How long a value is as JSON.
 pub(super) fn length(value: &Datum) -> u64 {
     let mut length = Length(0);
     value.write_json(&mut length).map_or(0, |()| length.0)
+}
+
+fn json_length(value: &impl Serialize) -> u64 {
+    let mut length = Length(0);
+    serde_json::to_writer(&mut length, value).map_or(0, |()| length.0)
 }
 
 /// A chain may be as long as a list: dropping it link by link must not use up the stack.

@@ -63,6 +63,11 @@ impl Replay {
         Self::new(path.as_ref(), Some(model))
     }
 
+    /// Whether a file has answers of this model, named as `provider/name`.
+    pub(crate) fn has(path: &Path, model: &str) -> Result<bool> {
+        Ok(read(path)?.0.iter().any(|line| name(&line.asked) == model))
+    }
+
     /// What was left out when the file was read: a last line that is only half there.
     #[must_use]
     pub fn note(&self) -> Option<&str> {

@@ -11,7 +11,8 @@ use serde_json::Value;
 use superstep_core::canonical::sorted;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::message::Message;
-use superstep_core::port::{Invocation, SharedModel, SharedTool, Tool};
+use superstep_core::model::{Answer, ModelInfo, Request};
+use superstep_core::port::{Invocation, Model, Pieces, SharedModel, SharedTool, Tool};
 use superstep_core::tool::{ToolError, ToolOutput, ToolSpec};
 
 use crate::context::lock;
@@ -44,11 +45,20 @@ const TOOLS: &str = "tools.jsonl";
 /// # let _ = std::fs::remove_dir_all(&folder);
 /// # Ok(()) }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Tape {
     folder: PathBuf,
-    /// What tools said, by what was asked, and how often it was asked since; `None` while it is recorded.
-    said: Option<Arc<Mutex<BTreeMap<String, Said>>>>,
+    /// `None` while it is recorded.
+    played: Option<Arc<Played>>,
+}
+
+/// What is given again, and how far it is.
+#[derive(Default)]
+struct Played {
+    /// What tools said, by what was asked.
+    tools: Mutex<BTreeMap<String, Said>>,
+    /// Models by name: who asks for one twice shares its place.
+    models: Mutex<BTreeMap<String, SharedModel>>,
 }
 
 #[derive(Debug, Default)]
@@ -94,7 +104,7 @@ impl Tape {
             std::fs::write(folder.join(TOOLS), "")
         };
         begin().map_err(|error| trouble(&folder, format!("cannot be written: {error}")))?;
-        Ok(Self { folder, said: None })
+        Ok(Self { folder, played: None })
     }
 
     /// Gives again what a folder holds.
@@ -114,7 +124,8 @@ impl Tape {
                 .map_err(|error| trouble(&folder, format!("line {} of {TOOLS}: {error}", number + 1)))?;
             said.entry(key(&line.tool, &line.args)).or_default().outputs.push(line.said);
         }
-        Ok(Self { folder, said: Some(Arc::new(Mutex::new(said))) })
+        let played = Played { tools: Mutex::new(said), ..Played::default() };
+        Ok(Self { folder, played: Some(Arc::new(played)) })
     }
 
     /// Records when the environment has `SUPERSTEP_RECORD=1`; gives again otherwise.
@@ -127,17 +138,25 @@ impl Tape {
         if is_recording { Self::record(folder) } else { Self::replay(folder) }
     }
 
-    /// A model on this tape.
+    /// A model on this tape. One that was never asked while it was recorded refuses what it is asked now.
     ///
     /// # Errors
-    /// When the tape cannot be written, or holds nothing of this model.
+    /// When the tape cannot be written, or read.
     pub fn model(&self, model: impl Into<SharedModel>) -> Result<SharedModel> {
         let (model, path) = (model.into(), self.folder.join(MODELS));
-        if self.said.is_none() {
-            return Ok(Recorder::open(model, path)?.into());
-        }
+        let Some(played) = &self.played else { return Ok(Recorder::open(model, path)?.into()) };
         let info = model.info();
-        Ok(Replay::open_model(path, &format!("{}/{}", info.provider, info.name))?.into())
+        let name = format!("{}/{}", info.provider, info.name);
+        let mut models = lock(&played.models);
+        if let Some(known) = models.get(&name) {
+            return Ok(known.clone());
+        }
+        let replay: SharedModel = match Replay::has(&path, &name)? {
+            true => Replay::open_model(path, &name)?.into(),
+            false => Silent { info, folder: self.folder.clone() }.into(),
+        };
+        models.insert(name, replay.clone());
+        Ok(replay)
     }
 
     /// A tool on this tape: one that reaches outside. What a tool does to the graph, with a command, is not recorded.
@@ -152,6 +171,23 @@ impl Tape {
         bytes.push(b'\n');
         let append = || OpenOptions::new().append(true).open(self.folder.join(TOOLS))?.write_all(&bytes);
         append().map_err(|error| trouble(&self.folder, format!("cannot be written: {error}")))
+    }
+}
+
+/// A model that said nothing while the tape was recorded.
+struct Silent {
+    info: ModelInfo,
+    folder: PathBuf,
+}
+
+impl Model for Silent {
+    fn info(&self) -> ModelInfo {
+        self.info.clone()
+    }
+
+    async fn answer(&self, _request: &Request, _out: &mut Pieces<'_>) -> Result<Answer> {
+        let fact = format!("`{}` was not asked anything when it was recorded", self.info);
+        Err(trouble(&self.folder, fact).help("record it again"))
     }
 }
 
@@ -213,9 +249,9 @@ impl Tool for OnTape {
     }
 
     async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
-        match &self.tape.said {
+        match &self.tape.played {
             None => self.record(call).await,
-            Some(said) => self.replay(said, &call),
+            Some(played) => self.replay(&played.tools, &call),
         }
     }
 }

@@ -99,3 +99,23 @@ async fn what_is_not_on_the_tape_is_refused() {
     std::fs::write(folder.join("tools.jsonl"), "{\n").unwrap();
     assert!(Tape::replay(&folder).unwrap_err().to_string().contains("line 1 of tools.jsonl"));
 }
+
+/// R-FWK-76: two who ask for one model share its place, and one that was never asked refuses only when it is.
+#[tokio::test]
+async fn handles_of_a_model_share_their_place() {
+    use superstep::model::ModelExt;
+    let folder = folder("shared");
+    let spare = || Scripted::new(["never"]).named("spare");
+    let recording = Tape::record(&folder).unwrap();
+    let (model, _) = (recording.model(Scripted::new(["one", "two"])).unwrap(), recording.model(spare()).unwrap());
+    for said in ["one", "two"] {
+        assert_eq!(ModelExt::complete(&model, "?").await.unwrap().message.text(), said);
+    }
+    let tape = Tape::replay(&folder).unwrap();
+    for said in ["one", "two"] {
+        let model = tape.model(Scripted::new(["other"])).unwrap();
+        assert_eq!(ModelExt::complete(&model, "?").await.unwrap().message.text(), said);
+    }
+    let refused = ModelExt::complete(&tape.model(spare()).unwrap(), "?").await.map(|_| ()).unwrap_err();
+    assert!(refused.to_string().contains("was not asked anything"), "{refused}");
+}
