@@ -64,6 +64,7 @@ impl Replay {
     }
 
     /// Whether a file has answers of this model, named as `provider/name`.
+    #[cfg(feature = "testing")]
     pub(crate) fn has(path: &Path, model: &str) -> Result<bool> {
         Ok(read(path)?.0.iter().any(|line| name(&line.asked) == model))
     }
