@@ -12,7 +12,10 @@ use std::time::Duration;
 
 use opentelemetry::InstrumentationScope;
 use opentelemetry::trace::TracerProvider;
-use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_otlp::{
+    OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
+    OTEL_EXPORTER_OTLP_TRACES_TIMEOUT, SpanExporter, WithExportConfig, WithHttpConfig,
+};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SdkTracerProvider};
 use superstep_core::conventions::SCHEMA_URL;
@@ -24,10 +27,13 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
-use web_client::WebClient;
+use web_client::{WebClient, headers};
 
 /// How many spans may wait to be sent, unless told.
 const QUEUE: usize = 2_048;
+
+/// How long a collector may take to answer, unless the environment says it.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the last spans may take to be sent.
 const LAST: Duration = Duration::from_secs(5);
@@ -76,7 +82,8 @@ impl Exporter {
         self
     }
 
-    /// Sends a header along, such as a key. Its value is never shown.
+    /// Sends a header along, such as a key. It goes before one of the same name in `OTEL_EXPORTER_OTLP_HEADERS`. Its
+    /// value is never shown.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
@@ -97,7 +104,7 @@ impl Exporter {
     /// Sends the spans of the whole program, until the guard is dropped.
     ///
     /// # Errors
-    /// When the address is none, or something else listens to the spans of the program already.
+    /// When the address or a header is none, or something else listens to the spans of the program already.
     pub fn install(self) -> Result<Guard> {
         let (layer, guard) = self.layer()?;
         tracing::subscriber::set_global_default(Registry::default().with(layer)).map_err(|_| {
@@ -110,7 +117,7 @@ impl Exporter {
     /// A layer for a registry of the program's own, next to others; spans are sent until the guard is dropped.
     ///
     /// # Errors
-    /// When the address is none.
+    /// When the address or a header is none.
     pub fn layer<S>(self) -> Result<(impl Layer<S> + Send + Sync + 'static, Guard)>
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync + 'static,
@@ -136,12 +143,12 @@ impl Exporter {
     fn provider(self) -> Result<SdkTracerProvider> {
         let wrong =
             |error: &dyn fmt::Display| Error::new(Code::ConfigInvalid, format!("spans cannot be sent: {error}"));
-        let mut exporter = SpanExporter::builder().with_http().with_http_client(WebClient::new()?);
-        if let Some(endpoint) = &self.endpoint {
-            exporter = exporter.with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')));
-        }
-        if !self.headers.is_empty() {
-            exporter = exporter.with_headers(self.headers.into_iter().collect());
+        check_address(self.endpoint.as_deref())?;
+        let endpoint = self.endpoint.map(|endpoint| format!("{}/v1/traces", endpoint.trim_end_matches('/')));
+        let client = WebClient::new(headers(&self.headers)?, timeout())?;
+        let mut exporter = SpanExporter::builder().with_http().with_http_client(client);
+        if let Some(endpoint) = endpoint {
+            exporter = exporter.with_endpoint(endpoint);
         }
         let exporter = exporter.build().map_err(|error| wrong(&error))?;
         let batches = BatchConfigBuilder::default().with_max_queue_size(self.queue).build();
@@ -194,6 +201,30 @@ impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Guard")
     }
+}
+
+/// Whether spans can be sent to an address; without one, to that of the environment.
+fn check_address(given: Option<&str>) -> Result<()> {
+    let said = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let of_environment = || said(OTEL_EXPORTER_OTLP_TRACES_ENDPOINT).or_else(|| said(OTEL_EXPORTER_OTLP_ENDPOINT));
+    let Some(address) = given.map(str::to_owned).or_else(of_environment) else { return Ok(()) };
+    // The address itself is not said: it may have a password in it.
+    let wrong = |what: &dyn fmt::Display| {
+        Error::new(Code::ConfigInvalid, format!("spans cannot be sent, the address of the collector is none: {what}"))
+            .help("give one such as `http://127.0.0.1:4318`")
+    };
+    let address = reqwest::Url::parse(&address).map_err(|error| wrong(&error))?;
+    match (address.scheme(), address.has_host()) {
+        ("http" | "https", true) => Ok(()),
+        ("http" | "https", false) => Err(wrong(&"it has no host")),
+        _ => Err(wrong(&"it does not begin with `http://` or `https://`")),
+    }
+}
+
+/// How long a collector may take to answer.
+fn timeout() -> Duration {
+    let said = |name| std::env::var(name).ok().and_then(|value| value.trim().parse().ok()).map(Duration::from_millis);
+    said(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT).or_else(|| said(OTEL_EXPORTER_OTLP_TIMEOUT)).unwrap_or(TIMEOUT)
 }
 
 fn is_own(target: &str) -> bool {

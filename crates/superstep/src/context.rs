@@ -134,8 +134,8 @@ pub(crate) struct TaskCell {
     pub(crate) root: &'static str,
     /// The part of the task that this is the cell of; nothing for the task itself.
     scope: Option<scope::Scope>,
-    /// What is taken out of the events of this part.
-    redaction: Option<Redaction>,
+    /// What is taken out of the events and records of this part.
+    pub(crate) redaction: Option<Redaction>,
     /// The span of the task, where somebody listens.
     span: OnceLock<Box<Span>>,
 }
@@ -381,7 +381,7 @@ impl Cx {
         self.heartbeat_if_watched();
         if let Some(sink) = self.0.shared.sink.as_ref().filter(|sink| sink.wants(|interest| interest.custom)) {
             let mut value = serde_json::to_value(value)?;
-            for redaction in [self.0.cell.redaction.as_ref(), self.0.shared.redaction()].into_iter().flatten() {
+            for redaction in self.0.cell.redaction.iter().chain(self.0.shared.told_without()) {
                 redaction.value(&mut value, &mut Counts::default());
             }
             sink.custom(self, name.map(Into::into), value).await;

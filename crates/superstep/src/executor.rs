@@ -22,6 +22,7 @@ use superstep_core::graph::Compat;
 use superstep_core::machine::{Task, TaskEnd};
 use superstep_core::port::BoxFuture;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tracing::Instrument;
 
 use crate::cache::CallKey;
 use crate::context::{Cx, Failure, Shared};
@@ -429,7 +430,7 @@ pub(crate) fn detach<T: Send + 'static>(work: BoxFuture<'static, RunResult<T>>) 
         return Box::pin(std::future::ready(Err(error)));
     }
     #[expect(clippy::disallowed_methods, reason = "the executor owns spawning")]
-    let handle = tokio::task::spawn(work);
+    let handle = tokio::task::spawn(work.in_current_span());
     Box::pin(async move {
         handle.await.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => Err(panicked(&*panic)),

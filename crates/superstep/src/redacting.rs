@@ -3,6 +3,8 @@
 //! Works on what nodes give before it is folded. A live value stays as it is unless something was taken out of it: only
 //! then it goes through JSON, and is read as its type again when it is folded.
 
+use std::iter::successors;
+
 use serde_json::Value;
 use superstep_core::checkpoint::Question;
 use superstep_core::command::{Go, Hop, Output, Send};
@@ -17,6 +19,7 @@ use superstep_core::update::{Update, Write};
 
 use crate::call::{Call, Input};
 use crate::context::{Cx, Shared};
+use crate::program::Program;
 use crate::stream::ToolEvent;
 
 impl Shared {
@@ -25,13 +28,29 @@ impl Shared {
         let own = self.program.settings.redaction.as_ref();
         own.or_else(|| self.outer.as_ref().and_then(|outer| outer.0.shared.redaction()))
     }
+
+    /// What is taken out of all that is told of the graph while it runs and of its errors: also with that of the calls of
+    /// tools that it is inside of. What it works with is its own matter until it is the result of the tool.
+    pub(crate) fn told_without(&self) -> impl Iterator<Item = &Redaction> {
+        let around = successors(self.outer.as_ref(), |cx| cx.0.shared.outer.as_ref());
+        self.redaction().into_iter().chain(around.filter_map(|cx| cx.0.cell.redaction.as_ref()))
+    }
+
+    /// Tells whoever measures the run how much was taken out.
+    pub(crate) fn count_redacted(&self, counts: &Counts) {
+        if let Some(watch) = &self.watch {
+            watch.redacted(counts);
+        }
+    }
 }
 
 /// What a node gives, without what its graph takes out.
 pub(crate) fn redacted(cx: &Cx, mut output: Output) -> Output {
     if let Some(redaction) = cx.0.shared.redaction() {
         let schema = &cx.0.shared.program.topology.schema;
-        redact_output(redaction, schema, &mut output, &mut Counts::default());
+        let mut counts = Counts::default();
+        redact_output(redaction, schema, &mut output, &mut counts);
+        cx.0.shared.count_redacted(&counts);
     }
     output
 }
@@ -40,7 +59,7 @@ pub(crate) fn redacted(cx: &Cx, mut output: Output) -> Output {
 pub(crate) fn redacted_questions(cx: &Cx) -> Vec<Question> {
     let mut questions = cx.0.cell.take_asked();
     if let Some(redaction) = cx.0.shared.redaction() {
-        redact_questions(redaction, &mut questions);
+        cx.0.shared.count_redacted(&redact_questions(redaction, &mut questions));
     }
     questions
 }
@@ -55,10 +74,7 @@ pub(crate) fn ended_in_words(cx: &Cx, end: TaskEnd) -> TaskEnd {
 
 /// An error in words that may be kept.
 pub(crate) fn in_words(cx: &Cx, error: Error) -> Error {
-    match cx.0.shared.redaction() {
-        Some(redaction) => redaction.error(error),
-        None => error,
-    }
+    cx.0.shared.told_without().fold(error, |error, redaction| redaction.error(error))
 }
 
 /// What a run is started with.
@@ -78,12 +94,19 @@ pub(crate) fn redact_call(call: &mut Call) {
         redact_output(redaction, schema, command, &mut counts);
     }
     redaction.notes(&mut call.metadata, &mut counts);
+    if let Some(metrics) = &call.observed.metrics {
+        metrics.all_redacted(&counts);
+    }
 }
 
 /// Updates from outside.
-pub(crate) fn redact_updates(redaction: Option<&Redaction>, schema: &Schema, updates: &mut [StateUpdate]) {
-    let Some(redaction) = redaction else { return };
-    updates.iter_mut().for_each(|update| redact_draft(redaction, schema, &mut update.update, &mut Counts::default()));
+pub(crate) fn redact_updates(program: &Program, updates: &mut [StateUpdate]) {
+    let (settings, schema, mut counts) = (&program.settings, &program.topology.schema, Counts::default());
+    let Some(redaction) = &settings.redaction else { return };
+    updates.iter_mut().for_each(|update| redact_draft(redaction, schema, &mut update.update, &mut counts));
+    if let Some(metrics) = &settings.observed.metrics {
+        metrics.all_redacted(&counts);
+    }
 }
 
 /// What a task gives, for this graph and for those around it.
@@ -168,13 +191,14 @@ pub(crate) fn redact_datum(
     is_changed
 }
 
-fn redact_questions(redaction: &Redaction, questions: &mut [Question]) {
+fn redact_questions(redaction: &Redaction, questions: &mut [Question]) -> Counts {
     let mut counts = Counts::default();
     for question in questions {
         redaction.typed_value(&mut question.value, &mut counts);
         let texts = question.text.iter_mut().chain([&mut question.name]);
         texts.for_each(|text| redact_text(redaction, text, &mut counts));
     }
+    counts
 }
 
 pub(crate) fn redact_text(redaction: &Redaction, text: &mut String, counts: &mut Counts) {

@@ -143,7 +143,9 @@ impl Inside {
         warn_of_unused_store(&mut machine, program, cx);
         let mut input = input;
         if let Some(redaction) = shared.redaction() {
-            redact_draft(redaction, &program.topology.schema, &mut input, &mut Counts::default());
+            let mut counts = Counts::default();
+            redact_draft(redaction, &program.topology.schema, &mut input, &mut counts);
+            shared.count_redacted(&counts);
         }
         let told = told_input(&shared, &input, resumes);
         let mut baseline = None;

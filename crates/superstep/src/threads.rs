@@ -339,7 +339,7 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
         }
         for mut updates in self.supersteps {
             let program = &self.graph.program;
-            redact_updates(program.settings.redaction.as_ref(), &program.topology.schema, &mut updates);
+            redact_updates(program, &mut updates);
             machine.update(updates).map_err(|error| error.on_thread(Some(&self.thread)))?;
         }
         let checkpoint = save_all(&mut machine, saver).await?;

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::time::Duration;
 
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use superstep_core::error::{Code, Error, Result};
 use tokio::runtime::Runtime;
 
@@ -15,38 +16,75 @@ const LONGEST: usize = 64 * 1024;
 
 pub(super) struct WebClient {
     client: reqwest::Client,
-    /// The exporter's thread has none, and must not depend on one that the program may stop.
-    runtime: Arc<Runtime>,
+    /// What the program wants to be sent along; it goes before what the environment says.
+    headers: HeaderMap,
+    /// How long one request may take, with its answer.
+    timeout: Duration,
+    /// The exporter's thread has none, and must not depend on one that the program may stop. There until it is dropped.
+    runtime: Option<Runtime>,
 }
 
 impl WebClient {
-    pub(super) fn new() -> Result<Self> {
+    pub(super) fn new(headers: HeaderMap, timeout: Duration) -> Result<Self> {
         let no_runtime = |error| Error::new(Code::ConfigInvalid, format!("the runtime does not start: {error}"));
         let client = web::builder()?
             .build()
             .map_err(|error| Error::new(Code::ConfigInvalid, format!("no HTTP client: {}", error.without_url())))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_runtime)?;
-        Ok(Self { client, runtime: Arc::new(runtime) })
+        Ok(Self { client, headers, timeout, runtime: Some(runtime) })
     }
 
     fn send(&self, request: Request<Bytes>) -> std::result::Result<Response<Bytes>, HttpError> {
-        let request = request.try_into()?;
-        self.runtime.block_on(async {
-            let mut answer = self.client.execute(request).await.map_err(reqwest::Error::without_url)?;
-            let mut response = Response::builder().status(answer.status());
-            if let Some(headers) = response.headers_mut() {
-                *headers = std::mem::take(answer.headers_mut());
-            }
-            let mut body = Vec::new();
-            while let Some(chunk) = answer.chunk().await? {
-                if body.len() + chunk.len() > LONGEST {
-                    return Err("the answer of the collector is too long".into());
-                }
-                body.extend_from_slice(&chunk);
-            }
-            Ok(response.body(Bytes::from(body))?)
+        let Some(runtime) = &self.runtime else { return Err("the exporter has ended".into()) };
+        let mut request: reqwest::Request = request.try_into()?;
+        self.headers.iter().for_each(|(name, value)| drop(request.headers_mut().insert(name, value.clone())));
+        runtime.block_on(async {
+            // A collector that takes a request and is silent would hold all later spans back.
+            let in_time = tokio::time::timeout(self.timeout, self.answer(request)).await;
+            in_time.unwrap_or_else(|_| Err(format!("the collector did not answer within {:?}", self.timeout).into()))
         })
     }
+
+    async fn answer(&self, request: reqwest::Request) -> std::result::Result<Response<Bytes>, HttpError> {
+        let mut answer = self.client.execute(request).await.map_err(reqwest::Error::without_url)?;
+        let mut response = Response::builder().status(answer.status());
+        if let Some(headers) = response.headers_mut() {
+            *headers = std::mem::take(answer.headers_mut());
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(reqwest::Error::without_url)? {
+            if body.len() + chunk.len() > LONGEST {
+                return Err("the answer of the collector is too long".into());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(response.body(Bytes::from(body))?)
+    }
+}
+
+/// A runtime that is dropped waits for its end, which async threads refuse with a panic.
+impl Drop for WebClient {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Headers as they are sent.
+///
+/// # Errors
+/// When one cannot be sent. Its value is not said.
+pub(super) fn headers(given: &[(String, String)]) -> Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in given {
+        let wrong = |what| Error::new(Code::ConfigInvalid, format!("the header `{name}` cannot be sent: {what}"));
+        let sent = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong("it is no name of a header"))?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| wrong("its value has bytes that no header has"))?;
+        value.set_sensitive(true);
+        headers.insert(sent, value);
+    }
+    Ok(headers)
 }
 
 impl HttpClient for WebClient {

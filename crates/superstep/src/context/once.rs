@@ -49,9 +49,12 @@ impl Cx {
         }
         let mut value = self.0.cell.apart(key, make).await.map_err(Into::into)?;
         let mut datum = Datum::live(value.clone());
-        if let Some(redaction) = self.0.shared.redaction()
-            && redact_datum(&mut datum, &mut Counts::default(), |value, counts| redaction.typed_value(value, counts))
-        {
+        let mut taken = Counts::default();
+        for redaction in self.0.cell.redaction.iter().chain(self.0.shared.redaction()) {
+            redact_datum(&mut datum, &mut taken, |value, counts| redaction.typed_value(value, counts));
+        }
+        if !taken.is_empty() {
+            self.0.shared.count_redacted(&taken);
             // The same as when it is read again.
             value = datum.clone().take()?;
         }

@@ -125,6 +125,12 @@ impl Asked {
         answer.parse()
     }
 
+    /// What is asked, in words that may be told.
+    pub(crate) fn told(&self) -> Request {
+        let request = self.request.clone();
+        self.cx.0.shared.told_without().fold(request, |request, redaction| redact_request(redaction, request))
+    }
+
     pub(crate) async fn ask(self) -> Result<Answer> {
         let Self { cx, mut model, mut request, tags } = self;
         // Providers refuse a list in which a call is left open.

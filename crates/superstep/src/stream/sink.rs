@@ -14,7 +14,7 @@ use super::{
 use crate::conclude::output_of;
 use crate::context::{Cx, Shared, lock};
 use crate::output::NodeError;
-use crate::redacting::redact_tool_event;
+use crate::redacting::{in_words, redact_tool_event};
 
 /// Where events go.
 #[derive(Clone)]
@@ -134,10 +134,7 @@ impl Sink {
 
     pub(crate) async fn retry(&self, cx: &Cx, attempt: u32, wait: Duration, error: &NodeError) {
         if !self.is_hidden(cx) {
-            let (mut error, task) = (error.error().clone(), cx.task_id());
-            if let Some(redaction) = cx.0.shared.redaction() {
-                error = redaction.error(error);
-            }
+            let (error, task) = (in_words(cx, error.error().clone()), cx.task_id());
             let kind = EventKind::Retry { node: cx.node().into(), task, attempt, wait, error };
             self.tell(&cx.0.shared, kind, |interest| interest.notes).await;
         }
@@ -145,9 +142,7 @@ impl Sink {
 
     pub(crate) async fn tool(&self, cx: &Cx, call: &Arc<ToolRun>, mut what: ToolEvent) {
         if !self.is_hidden(cx) {
-            if let Some(redaction) = cx.0.shared.redaction() {
-                redact_tool_event(redaction, &mut what);
-            }
+            cx.0.shared.told_without().for_each(|redaction| redact_tool_event(redaction, &mut what));
             self.tell(&cx.0.shared, EventKind::Tool { call: call.clone(), what }, |interest| interest.calls).await;
         }
     }

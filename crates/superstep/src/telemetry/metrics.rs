@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use superstep_core::message::Usage;
 use superstep_core::model::ModelInfo;
+use superstep_core::redact::Counts;
 
 use family::{Family, Histogram, Kind, Number};
 
@@ -104,9 +105,13 @@ impl Metrics {
         text.0
     }
 
-    /// Counts what was taken out of a text, by kind, such as `email`.
+    /// Counts what was taken out of a text, by kind, such as `mail`.
     pub fn redacted(&self, kind: &str, count: u64) {
         self.0.redactions.add(&[kind], count as f64);
+    }
+
+    pub(crate) fn all_redacted(&self, counts: &Counts) {
+        counts.iter().for_each(|(kind, count)| self.redacted(kind, count));
     }
 
     pub(super) fn run_ended(&self, graph: &str, outcome: &str, seconds: f64) {

@@ -18,7 +18,7 @@ pub(crate) async fn watched_model(watch: Arc<Watch>, asked: Asked) -> Result<Ans
     let span = span(&cx, &info, &asked.request);
     if watch.content {
         info!(target: "superstep", parent: &span, {
-            gen_ai.input.messages = %request_content(&asked.request)
+            gen_ai.input.messages = %request_content(&asked.told())
         }, "gen_ai.client.inference.operation.details");
     }
     let began = watch.clock.now();
@@ -73,7 +73,7 @@ fn model_answered(cx: &Cx, watch: &Watch, span: &Span, answer: &Answer) {
     }
     if watch.content {
         info!(target: "superstep", parent: span, {
-            gen_ai.output.messages = %answer_content(answer)
+            gen_ai.output.messages = %Watch::told(cx, answer_content(answer))
         }, "gen_ai.client.inference.operation.details");
     }
 }
@@ -83,7 +83,7 @@ fn model_failed(cx: &Cx, watch: &Watch, span: &Span, (info, error): (&ModelInfo,
     failed(span, &code);
     warn!(target: "superstep", parent: span, {
         "error.type" = code, gen_ai.request.model = &*info.name, superstep.node = cx.node(),
-        error.message = watch.message(error)
+        error.message = watch.words(cx, error)
     }, "model call failed");
     if let Some(metrics) = &watch.metrics {
         metrics.model_failed(info, &code);

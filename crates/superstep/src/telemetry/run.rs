@@ -20,7 +20,9 @@ pub(crate) async fn watched_run(mut call: Box<Call>) -> Result<RawOutcome> {
     let watch = Arc::new(Watch::new(span(&graph, Span::current().id()), graph, &call.observed, clock));
     call.watch = Some(watch.clone());
     let began = watch.clock.now();
+    let mut going = Going { watch: &watch, began, is_over: false };
     let ended = start_outermost(call).instrument(watch.span.clone()).await;
+    going.is_over = true;
     watch.is_over();
     match &ended {
         Ok(outcome) => {
@@ -43,6 +45,28 @@ pub(crate) async fn watched_run(mut call: Box<Call>) -> Result<RawOutcome> {
         }
     }
     ended
+}
+
+/// A run that goes on. One that is dropped before its end was called off by whoever waited for it.
+struct Going<'a> {
+    watch: &'a Watch,
+    began: i64,
+    /// It has ended by itself.
+    is_over: bool,
+}
+
+impl Drop for Going<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let name = failure_name(Code::Cancelled);
+        self.watch.is_over();
+        self.watch.span.record("superstep.outcome", name);
+        if let Some(metrics) = &self.watch.metrics {
+            metrics.run_ended(&self.watch.graph, name, self.watch.since(self.began));
+        }
+    }
 }
 
 /// Runs a graph inside a node of a run that somebody listens to.

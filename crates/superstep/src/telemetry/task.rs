@@ -73,7 +73,7 @@ pub(crate) fn retried(cx: &Cx, attempt: u32, wait: Duration, error: &NodeError) 
     let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     warn!(target: "superstep", {
         "error.type" = %error.code(), superstep.node = cx.node(), superstep.attempt = attempt,
-        superstep.wait_ms = wait, error.message = watch.message(error)
+        superstep.wait_ms = wait, error.message = watch.words(cx, error)
     }, "node is tried again");
     if let Some(metrics) = &watch.metrics {
         metrics.node_retried(&watch.graph, cx.node());

@@ -30,7 +30,7 @@ pub(crate) async fn watched_tool(
     let tool = called.tool.unwrap_or("unknown");
     let span = span(&cx, tool, called.call);
     if watch.content {
-        info!(target: "superstep", parent: &span, { gen_ai.tool.call.arguments = %called.args }, "tool called");
+        info!(target: "superstep", parent: &span, { gen_ai.tool.call.arguments = %Watch::told(&cx, called.args.clone()) }, "tool called");
     }
     let began = watch.clock.now();
     let settled = work.instrument(span.clone()).await;
@@ -41,7 +41,7 @@ pub(crate) async fn watched_tool(
             }
             if watch.content {
                 info!(target: "superstep", parent: &span, {
-                    gen_ai.tool.call.result = %settled.told()
+                    gen_ai.tool.call.result = %Watch::told(&cx, settled.told())
                 }, "tool answered");
             }
         }

@@ -2,15 +2,18 @@
 
 use std::sync::{Arc, Mutex};
 
+use serde_json::Value;
 use superstep_core::error::Error;
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::Clock;
+use superstep_core::redact::Counts;
 use tracing::level_filters::LevelFilter;
 use tracing::span::Id;
 use tracing::{Span, debug_span, field};
 
 use super::{Given, Metrics};
 use crate::context::{Cx, lock};
+use crate::redacting::in_words;
 
 /// The observer of one graph of one run.
 pub(crate) struct Watch {
@@ -85,6 +88,24 @@ impl Watch {
     /// The message of an error, where it may be told: it may say what a person said.
     pub(super) fn message<'a>(&self, error: &'a Error) -> Option<field::DisplayValue<&'a Error>> {
         self.content.then(|| field::display(error))
+    }
+
+    /// As [`Self::message`], of an error that was not yet put in words that may be kept.
+    pub(super) fn words(&self, cx: &Cx, error: &Error) -> Option<String> {
+        self.content.then(|| in_words(cx, error.clone()).to_string())
+    }
+
+    /// What was said in words that may be told, where a graph or the call of a tool takes something out.
+    pub(super) fn told(cx: &Cx, mut said: Value) -> Value {
+        cx.0.shared.told_without().for_each(|redaction| redaction.value(&mut said, &mut Counts::default()));
+        said
+    }
+
+    /// Counts what was taken out.
+    pub(crate) fn redacted(&self, counts: &Counts) {
+        if let Some(metrics) = &self.metrics {
+            metrics.all_redacted(counts);
+        }
     }
 
     /// Seconds since then.

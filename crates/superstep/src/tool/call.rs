@@ -63,10 +63,13 @@ impl Job<'_> {
         let is_known = !matches!(&verdict, Verdict::Fail(failure) if failure.kind == FailureKind::UnknownTool);
         let ToolCall { id, name, args, .. } = self.call;
         let called = Called { tool: is_known.then_some(name), call: id, args };
-        Box::pin(watched_tool(watch, self.cx.clone(), called, self.carry_out(verdict))).await
+        let work = self.carry_out(verdict);
+        let settled = Box::pin(watched_tool(watch.clone(), self.cx.clone(), called, work)).await;
+        watch.redacted(&self.redacting.counts());
+        settled
     }
 
-    async fn carry_out(self, verdict: Verdict) -> Result<Settled, NodeError> {
+    async fn carry_out(&self, verdict: Verdict) -> Result<Settled, NodeError> {
         let (teller, began) = (Teller::new(&self.cx, self.call, self.redacting.redaction()), self.cx.now());
         let frame = |job: &Self| Frame {
             call: job.call,
@@ -77,19 +80,19 @@ impl Job<'_> {
             redacted: job.redacting.counts(),
         };
         let (known, args) = match verdict {
-            Verdict::Refuse(reason) => return Ok(frame(&self).refused(&reason)),
+            Verdict::Refuse(reason) => return Ok(frame(self).refused(&reason)),
             Verdict::Fail(failure) => {
                 let failure = self.redacting.failure(failure);
                 teller.started(self.call).await;
                 teller.failed(&failure.text, 1, false).await;
-                return self.failed(&frame(&self), failure);
+                return self.failed(&frame(self), failure);
             }
             Verdict::Run(known, args) => (known, args),
         };
         teller.started(self.call).await;
         match self.attempts(&known, &args, &teller).await {
             Ok(output) => {
-                let frame = frame(&self);
+                let frame = frame(self);
                 let settled = frame.settled(&self.cx, output);
                 match settled {
                     Ok(settled) => {
@@ -103,7 +106,7 @@ impl Job<'_> {
                 }
             }
             Err(Trouble::Passes(error)) => Err(error),
-            Err(Trouble::Failure(failure)) => self.failed(&frame(&self), failure),
+            Err(Trouble::Failure(failure)) => self.failed(&frame(self), failure),
         }
     }
 

@@ -105,3 +105,34 @@ async fn a_node_says_what_is_redacted() {
     let (disk, _) = run(ToolNode::new([leaky()]).without_redaction_of(["leaky"]), &["leaky"]).await;
     assert_eq!(disk.leaks(), NEEDLES);
 }
+
+/// R-FWK-91: what a graph that is a tool tells while it runs, and what a tool keeps, has no secrets either.
+#[tokio::test(start_paused = true)]
+async fn secrets_told_inside_of_a_tool_are_found_nowhere() {
+    #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+    struct Inner {
+        seen: String,
+    }
+    let mut inner = Graph::<Inner>::new("inner");
+    let tells = node(async |cx: Cx| -> Result<InnerUpdate, NodeError> {
+        cx.emit(json!({ "note": SECRETS })).await?;
+        match cx.attempt() {
+            1 => Err(NodeError::new(SECRETS).retryable()),
+            _ => Ok(Inner::update().seen("done".to_owned())),
+        }
+    });
+    let tells = inner.node("tells", tells.retry(Retry::default()));
+    let fails = inner.node("fails", async |_cx: Cx| Err::<InnerUpdate, NodeError>(NodeError::new(SECRETS)));
+    inner.edge(START, tells).edge(tells, fails).edge(fails, END);
+    let keeps = tool_fn(ToolSpec::new("keeps", "Keeps."), async |(): (), cx: ToolCx| {
+        let kept = cx.get::<Cx>()?.once("kept", async { Ok::<_, NodeError>(SECRETS.to_owned()) }).await?;
+        Ok::<_, ToolError>(kept)
+    });
+    let inner = inner.compile().unwrap().as_tool("inner", "A graph.");
+    let tools = || ToolNode::new([inner.clone(), keeps.clone(), asking()]).errors(Errors::Text);
+    let calls = ["inner", "keeps", "asking"];
+    let (disk, _) = run(tools(), &calls).await;
+    disk.assert_clean();
+    let (disk, _) = run(tools().without_redaction(), &calls).await;
+    assert_eq!(disk.leaks(), NEEDLES, "the search must be able to find them");
+}

@@ -7,6 +7,7 @@ use superstep::core::port::{Checkpointer, Commit, SharedCheckpointer};
 use superstep::core::{error::Result, forward_checkpointer};
 use superstep::model::{Reply, Scripted, SharedModel};
 use superstep::prelude::*;
+use superstep::redact::Redaction;
 use superstep::testing::ManualClock;
 use superstep::{Code, Error};
 use tracing::level_filters::LevelFilter;
@@ -136,4 +137,47 @@ async fn trouble_with_the_store_is_told() {
         assert_eq!(listening.lines("store is slow").is_empty(), is_taken, "{}", listening.everything());
         assert!(!listening.everything().contains(SECRET));
     }
+}
+
+/// R-FWK-91, R-FWK-92: who asks to be told what was said is told it without what the graph takes out.
+#[tokio::test(start_paused = true)]
+async fn what_is_told_has_nothing_that_the_graph_takes_out() {
+    const MAIL: &str = "ada@example.com";
+    /// Gives it.
+    #[tool(read_only)]
+    async fn leaky() -> String {
+        format!("it is {MAIL}")
+    }
+    let run = |redaction: Option<Redaction>| async move {
+        let mut graph = Graph::<Chat, SharedModel>::new("graph");
+        let flaky = node(async |model: Ctx<SharedModel>, cx: Cx| -> Result<ChatUpdate, NodeError> {
+            if cx.attempt() < 2 {
+                return Err(NodeError::new(format!("{MAIL} is away")).retryable());
+            }
+            Ok(Chat::update().messages(cx.model(&model).request(&*format!("I am {MAIL}")).await?.message))
+        });
+        let flaky = graph.node("flaky", flaky.retry(Retry::default()));
+        let tools = graph.node("tools", ToolNode::new([leaky()]).without_redaction());
+        graph.edge(START, flaky).edge(flaky, tools).edge(tools, END).trace_content();
+        if let Some(redaction) = redaction {
+            graph.redact(redaction);
+        }
+        let (listening, _guard) = Listening::at(LevelFilter::TRACE);
+        let script: SharedModel = Scripted::new([Reply::call("leaky", json!({}))]).into();
+        graph.compile().unwrap().run(Chat::input().log("in")).context(script).await.unwrap();
+        listening
+    };
+    let all = |listening: &Listening| {
+        let field = |line: &str, name: &str| listening.lines(line)[0][name].clone();
+        [
+            field("node is tried again", "error.message"),
+            field("gen_ai.client.inference.operation.details", "gen_ai.input.messages"),
+            field("tool answered", "gen_ai.tool.call.result"),
+        ]
+    };
+    let raw = run(None).await;
+    assert!(all(&raw).iter().all(|told| told.contains(MAIL)), "{}", raw.everything());
+    let redacted = run(Some(Redaction::default())).await;
+    assert!(all(&redacted).iter().all(|told| told.contains("[REDACTED:mail]")), "{}", redacted.everything());
+    assert!(!redacted.everything().contains(MAIL), "{}", redacted.everything());
 }

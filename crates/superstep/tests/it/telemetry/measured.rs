@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use superstep::core::message::ToolCall;
 use superstep::model::{Price, Prices, Reply, Scripted, Trouble};
 use superstep::prelude::*;
+use superstep::redact::Redaction;
 use superstep::telemetry::Metrics;
 use superstep::testing::ManualClock;
 use tokio::sync::Semaphore;
 
-use super::{Chat, SECRET, agent, run_agent};
+use super::{Chat, ChatUpdate, SECRET, agent, run_agent};
 
 /// The values of a text, by name with labels; every line is held against the format.
 fn parsed(text: &str) -> BTreeMap<String, f64> {
@@ -135,11 +137,52 @@ async fn latencies_are_in_buckets() {
     }
 }
 
-/// R-FWK-89: what is taken out of texts is counted by whoever does it.
-#[test]
-fn redactions_are_counted() {
+/// R-FWK-89: what is taken out of texts is counted: by the engine, and by whoever else does it.
+#[tokio::test]
+async fn redactions_are_counted() {
+    /// Gives a mail address.
+    #[tool(read_only)]
+    async fn leaky() -> String {
+        "ask ada@example.com or bob@example.com".to_owned()
+    }
     let metrics = Metrics::new();
-    metrics.redacted("email", 2);
-    metrics.clone().redacted("email", 1);
-    assert_eq!(parsed(&metrics.render())["superstep_redactions_total{kind=\"email\"}"], 3.0);
+    metrics.redacted("mail", 2);
+    let counted =
+        |kind: &str| parsed(&metrics.render()).get(&format!("superstep_redactions_total{{kind=\"{kind}\"}}")).copied();
+    let asks = Message::assistant("").with_tool_calls([ToolCall::new("c1", "leaky", json!({}))]);
+    let mut graph = Graph::<Chat>::new("tools");
+    let tools = graph.node("tools", ToolNode::new([leaky()]));
+    graph.edge(START, tools).edge(tools, END).metrics(&metrics);
+    graph.compile().unwrap().run(Chat::input().messages(asks)).await.unwrap();
+    assert_eq!(counted("mail"), Some(4.0));
+
+    let mut graph = Graph::<Chat>::new("graph");
+    let card = graph.node("card", async |cx: Cx| {
+        let kept = cx.once("kept", async { Ok::<_, NodeError>("Bearer abcdef0123456789abcdef".to_owned()) }).await?;
+        Ok::<_, NodeError>(Chat::update().log([kept, "card 4111 1111 1111 1111".to_owned()]))
+    });
+    graph.edge(START, card).edge(card, END).metrics(&metrics).redact(Redaction::default());
+    graph.compile().unwrap().run(Chat::input().messages("I am ada@example.com")).await.unwrap();
+    assert_eq!([counted("mail"), counted("card"), counted("bearer")], [Some(5.0), Some(1.0), Some(1.0)]);
+}
+
+/// R-FWK-89: a run that is dropped before its end is counted as one that was called off.
+#[tokio::test]
+async fn a_dropped_run_is_measured() {
+    let (metrics, begun) = (Metrics::new(), Arc::new(Semaphore::new(0)));
+    let mut graph = Graph::<Chat>::new("slow");
+    let tells = begun.clone();
+    let wait = graph.node("wait", move || {
+        tells.add_permits(1);
+        std::future::pending::<ChatUpdate>()
+    });
+    graph.edge(START, wait).edge(wait, END).metrics(&metrics);
+    let graph = graph.compile().unwrap();
+    tokio::select! {
+        _ = graph.run(Chat::input().log("in")).into_future() => panic!("it has no end"),
+        _ = begun.acquire() => {}
+    }
+    let values = parsed(&metrics.render());
+    assert_eq!(values.get("superstep_runs_total{graph=\"slow\",outcome=\"cancelled\"}"), Some(&1.0));
+    assert_eq!(values.get("superstep_run_seconds_count{graph=\"slow\"}"), Some(&1.0));
 }

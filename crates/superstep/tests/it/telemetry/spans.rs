@@ -190,6 +190,18 @@ async fn failed_spans_have_the_code_of_their_error() {
     assert_eq!(listening.span("run").fields["superstep.outcome"], "failed");
 }
 
+/// R-FWK-88: a run in the background is inside of the span it was started from.
+#[tokio::test]
+async fn a_spawned_run_is_inside_of_its_caller() {
+    let agent = agent().compile().unwrap();
+    let (listening, _guard) = Listening::at(LevelFilter::INFO);
+    let caller = tracing::info_span!(target: "superstep", "caller");
+    let run = agent.run(Chat::input().messages("Hi")).context(script().into());
+    let run = caller.in_scope(|| run.spawn());
+    run.await.unwrap();
+    assert!(listening.tree().starts_with("caller\n  invoke_workflow agent\n"), "{}", listening.tree());
+}
+
 fn code(error: &Error) -> String {
     error.code().to_string()
 }
