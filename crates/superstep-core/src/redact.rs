@@ -7,6 +7,7 @@
 
 mod address;
 mod counts;
+mod escape;
 mod iban;
 mod keys;
 mod message;

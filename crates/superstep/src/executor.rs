@@ -29,7 +29,7 @@ use crate::context::{Cx, Failure, Shared};
 use crate::handler::Action;
 use crate::output::{NodeError, Stopped};
 use crate::program::NodeEntry;
-use crate::redacting::{ended_in_words, in_words, redacted, redacted_questions};
+use crate::redacting::{in_words, put_in_words, redact_given, redacted_questions};
 use crate::retry::matching;
 use crate::telemetry::{retried, watched_task};
 
@@ -170,11 +170,15 @@ pub(crate) fn task_cx(shared: &Arc<Shared>, task: Task) -> Cx {
 pub(crate) async fn run_task(cx: Cx) -> TaskEnd {
     let entry = cx.entry();
     if is_bare(&cx, entry) && cx.0.shared.watch.is_none() {
-        return ended_in_words(&cx, ended(guarded(&entry.action, &cx).await));
+        let mut end = ended(guarded(&entry.action, &cx).await);
+        if matches!(end, TaskEnd::Failed(_)) {
+            put_in_words(&cx, &mut end);
+        }
+        return end;
     }
     // Apart, so that a run whose nodes ask for none of this does not carry the room for it.
     match &cx.0.shared.watch {
-        None => ended_in_words(&cx, Box::pin(run_with_policies(&cx, entry)).await),
+        None => Box::pin(run_unwatched(&cx)).await,
         Some(watch) => Box::pin(watched_task(&cx, watch)).await,
     }
 }
@@ -182,11 +186,12 @@ pub(crate) async fn run_task(cx: Cx) -> TaskEnd {
 /// Runs one task to its end, for whoever tells of it.
 pub(crate) async fn run_unwatched(cx: &Cx) -> TaskEnd {
     let entry = cx.entry();
-    let end = match is_bare(cx, entry) {
+    let mut end = match is_bare(cx, entry) {
         true => ended(guarded(&entry.action, cx).await),
-        false => Box::pin(run_with_policies(cx, entry)).await,
+        false => run_with_policies(cx, entry).await,
     };
-    ended_in_words(cx, end)
+    put_in_words(cx, &mut end);
+    end
 }
 
 /// Whether nothing but the node decides how this task ends.
@@ -330,7 +335,12 @@ async fn guarded(action: &Arc<dyn Action>, cx: &Cx) -> Attempt {
     poll_fn(|context| {
         let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
         match polled {
-            Ok(Poll::Ready(Ok(output))) => Poll::Ready(Attempt::Ended(TaskEnd::Done(redacted(cx, output)))),
+            Ok(Poll::Ready(Ok(mut output))) => {
+                if let Some(redaction) = cx.0.shared.redaction() {
+                    redact_given(cx, redaction, &mut output);
+                }
+                Poll::Ready(Attempt::Ended(TaskEnd::Done(output)))
+            }
             Ok(Poll::Ready(Err(error))) => Poll::Ready(match error.stopped {
                 Some(Stopped::Paused(nodes)) => Attempt::Ended(TaskEnd::Paused(nodes)),
                 Some(Stopped::Drained) => Attempt::Ended(TaskEnd::Cancelled),

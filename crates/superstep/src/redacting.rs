@@ -44,15 +44,13 @@ impl Shared {
     }
 }
 
-/// What a node gives, without what its graph takes out.
-pub(crate) fn redacted(cx: &Cx, mut output: Output) -> Output {
-    if let Some(redaction) = cx.0.shared.redaction() {
-        let schema = &cx.0.shared.program.topology.schema;
-        let mut counts = Counts::default();
-        redact_output(redaction, schema, &mut output, &mut counts);
-        cx.0.shared.count_redacted(&counts);
-    }
-    output
+/// Takes out of what a node gives what its graph takes out.
+#[cold]
+pub(crate) fn redact_given(cx: &Cx, redaction: &Redaction, output: &mut Output) {
+    let schema = &cx.0.shared.program.topology.schema;
+    let mut counts = Counts::default();
+    redact_output(redaction, schema, output, &mut counts);
+    cx.0.shared.count_redacted(&counts);
 }
 
 /// What a task asks, without what its graph takes out.
@@ -64,11 +62,11 @@ pub(crate) fn redacted_questions(cx: &Cx) -> Vec<Question> {
     questions
 }
 
-/// The end of a task in words that may be kept. A retry policy has seen the error as it was.
-pub(crate) fn ended_in_words(cx: &Cx, end: TaskEnd) -> TaskEnd {
-    match end {
-        TaskEnd::Failed(error) => TaskEnd::Failed(in_words(cx, error)),
-        end => end,
+/// Puts why a task failed in words that may be kept. A retry policy has seen the error as it was.
+#[cold]
+pub(crate) fn put_in_words(cx: &Cx, end: &mut TaskEnd) {
+    if let TaskEnd::Failed(error) = end {
+        *error = in_words(cx, error.clone());
     }
 }
 

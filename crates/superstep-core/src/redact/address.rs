@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::escape;
+
 /// The longest name before the `@`, in bytes.
 const LONGEST_NAME: usize = 64;
 
@@ -11,14 +13,29 @@ const LONGEST_DOMAIN: usize = 253;
 /// How far a user and a password reach, each way from the `@`.
 const LONGEST_USER: usize = 512;
 
+/// What files and units of services end with, and no domain does.
+const NO_DOMAINS: [&[u8]; 18] = [
+    b"png", b"jpg", b"jpeg", b"gif", b"webp", b"svg", b"ico", b"bmp", b"css", b"html", b"service", b"socket", b"timer",
+    b"mount", b"slice", b"scope", b"final", b"release",
+];
+
 /// The mail address around the `@` at `at`, not reaching before `from`.
 pub(super) fn mail(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
     let from = text.ceil_char_boundary(from.max(at.saturating_sub(LONGEST_NAME)));
     let length: usize = text[from..at].chars().rev().take_while(|letter| in_name(*letter)).map(char::len_utf8).sum();
-    let name = &text[at - length..at];
+    let name = &text[after_escapes(text.as_bytes(), at - length, at)..at];
     let name = name.trim_start_matches(['.', '\'', '-', '%', '+']);
-    let end = domain(&text.as_bytes()[at + 1..])?;
-    (!name.is_empty()).then(|| at - name.len()..text.floor_char_boundary(at + 1 + end))
+    let end = at + 1 + domain(&text.as_bytes()[at + 1..])?;
+    // The address of a repository looks like that of somebody called git.
+    let is_repository = name == "git" && text.as_bytes().get(end).is_some_and(|byte| matches!(byte, b':' | b'/'));
+    (!name.is_empty() && !is_repository).then(|| at - name.len()..text.floor_char_boundary(end))
+}
+
+/// Where a name begins whose first letters may be the rest of escapes.
+fn after_escapes(bytes: &[u8], start: usize, end: usize) -> usize {
+    let reaches = |place: &usize| escape::before(bytes, *place).is_some_and(|escape| escape <= start);
+    let next = (start + 1..=end.min(start + escape::LONGEST)).rev().find(reaches);
+    next.map_or(start, |next| after_escapes(bytes, next, end))
 }
 
 /// Letters of alphabets, not of scripts without spaces: there a name would reach into the sentence before it.
@@ -33,6 +50,7 @@ fn in_name(letter: char) -> bool {
 fn domain(bytes: &[u8]) -> Option<usize> {
     let (mut at, mut end) = (0, None);
     let in_label = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte >= 0x80;
+    let mut numbers = 0;
     for label in 0.. {
         let rest = &bytes[at..bytes.len().min(LONGEST_DOMAIN)];
         let length = rest.iter().take_while(|byte| in_label(byte)).count();
@@ -40,6 +58,8 @@ fn domain(bytes: &[u8]) -> Option<usize> {
         if length == 0 || rest[0] == b'-' {
             break;
         }
+        numbers += usize::from(label == numbers && rest[..length].iter().all(u8::is_ascii_digit));
+        let is_last = is_last && !NO_DOMAINS.iter().any(|name| name.eq_ignore_ascii_case(&rest[..length]));
         if label > 0 && length >= 2 && (is_last || rest.starts_with(b"xn--")) {
             end = Some(at + length);
         }
@@ -49,23 +69,32 @@ fn domain(bytes: &[u8]) -> Option<usize> {
         }
         at += 1;
     }
-    end
+    // Two numbers make a version.
+    end.filter(|_| numbers < 2)
 }
 
 /// The password in `scheme://user:password@host`, where one of its `@` is at `at`.
 pub(super) fn password(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
-    let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'"' | b'<' | b'>' | b'\\');
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'<' | b'>');
     let from = from.max(at.saturating_sub(LONGEST_USER));
     // Not beyond another `@`, which was asked before: a word of many of them is gone through once.
-    let start = at - bytes[from..at].iter().rev().take_while(|byte| !ends(byte) && **byte != b'@').count();
-    if !bytes[..start].ends_with(b"://") {
-        return None;
-    }
+    let before = at - bytes[from..at].iter().rev().take_while(|byte| !ends(byte) && **byte != b'@').count();
+    let start = before + after_scheme(&bytes[before..at])?;
     // A password that is not written as it should be may have an `@` of its own: the last one counts.
     let rest = &bytes[at..bytes.len().min(at + LONGEST_USER)];
-    let authority = rest.iter().take_while(|byte| !ends(byte) && !matches!(byte, b'?' | b'#')).count();
+    let authority = rest.iter().take_while(|byte| !ends(byte) && !b"/\\?#".contains(byte)).count();
     let last = at + rest[..authority].iter().rposition(|byte| *byte == b'@')?;
     let colon = start + bytes[start..last].iter().position(|byte| *byte == b':')?;
-    (colon + 1 < last && last + 1 < at + authority).then_some(colon + 1..last)
+    // Before a slash are the host and its port, unless it is no port.
+    let slash = bytes[start..at].iter().position(|byte| matches!(byte, b'/' | b'\\')).map_or(at, |slash| start + slash);
+    let is_port = bytes.get(colon + 1..slash).is_none_or(|port| port.iter().all(u8::is_ascii_digit));
+    let is_path = slash < at && (is_port || bytes[start] == b'[');
+    (!is_path && colon + 1 < last && last + 1 < at + authority).then_some(colon + 1..last)
+}
+
+/// Where the last address begins after its scheme; the slashes may be escaped.
+fn after_scheme(bytes: &[u8]) -> Option<usize> {
+    let after = |sign: &[u8]| bytes.windows(sign.len()).rposition(|window| window == sign).map(|at| at + sign.len());
+    after(b"://").max(after(b":\\/\\/"))
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// How long the numbers of each country are.
 #[rustfmt::skip]
-const LENGTHS: [(&[u8; 2], usize); 79] = [
+const LENGTHS: [(&[u8; 2], usize); 89] = [
     (b"AD", 24), (b"AE", 23), (b"AL", 28), (b"AT", 20), (b"AZ", 28), (b"BA", 20), (b"BE", 16), (b"BG", 22),
     (b"BH", 22), (b"BR", 29), (b"BY", 28), (b"CH", 21), (b"CR", 22), (b"CY", 28), (b"CZ", 24), (b"DE", 22),
     (b"DK", 18), (b"DO", 28), (b"EE", 20), (b"EG", 29), (b"ES", 24), (b"FI", 18), (b"FK", 18), (b"FO", 18),
@@ -14,7 +14,9 @@ const LENGTHS: [(&[u8; 2], usize); 79] = [
     (b"MC", 27), (b"MD", 24), (b"ME", 22), (b"MK", 19), (b"MN", 20), (b"MR", 27), (b"MT", 31), (b"MU", 30),
     (b"NI", 28), (b"NL", 18), (b"NO", 15), (b"PK", 24), (b"PL", 28), (b"PS", 29), (b"PT", 25), (b"QA", 29),
     (b"RO", 24), (b"RS", 22), (b"SA", 24), (b"SC", 31), (b"SD", 18), (b"SE", 24), (b"SI", 19), (b"SK", 24),
-    (b"SM", 27), (b"SO", 23), (b"ST", 25), (b"SV", 28), (b"TN", 24), (b"TR", 26), (b"UA", 29),
+    (b"SM", 27), (b"SO", 23), (b"ST", 25), (b"SV", 28), (b"TN", 24), (b"TR", 26), (b"UA", 29), (b"VA", 22),
+    (b"VG", 24), (b"XK", 20), (b"TL", 23), (b"DJ", 27), (b"RU", 33), (b"BI", 27), (b"OM", 23), (b"YE", 30),
+    (b"HN", 28),
 ];
 
 /// The fewest digits of a number. All countries in use have more; it is what `quiet` goes by.

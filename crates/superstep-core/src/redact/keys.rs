@@ -1,5 +1,6 @@
 //! Keys and tokens that say what they are by how they begin.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 /// Which bytes a key is made of, after its beginning.
@@ -9,6 +10,8 @@ enum Made {
     Letters,
     /// Upper-case letters and digits.
     Upper,
+    /// Digits and the letters to `f`, with as many digits as `quiet` goes by.
+    Hex,
     /// Letters, digits and `_`.
     Word,
     /// Letters, digits, `_`, `-`.
@@ -22,12 +25,16 @@ impl Made {
         match self {
             Self::Letters => byte.is_ascii_alphanumeric(),
             Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Self::Hex => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
             Self::Word => byte.is_ascii_alphanumeric() || byte == b'_',
             Self::Dashes => is_token(byte),
             Self::Dots => is_token(byte) || byte == b'.',
         }
     }
 }
+
+/// The fewest digits of a key that nothing but its digits tells.
+const FEWEST_DIGITS: usize = 8;
 
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
@@ -36,8 +43,8 @@ fn is_token(byte: u8) -> bool {
 /// How keys begin, what follows, and how much of it at least. Where one beginning is part of another, the longer is first.
 /// Each has one of the bytes or pairs that `quiet` looks for.
 #[rustfmt::skip]
-const SHAPES: [(&[u8], Made, usize); 57] = {
-    use Made::{Dashes, Dots, Letters, Upper, Word};
+const SHAPES: [(&[u8], Made, usize); 64] = {
+    use Made::{Dashes, Dots, Hex, Letters, Upper, Word};
     [
         // Models: OpenAI, Anthropic, OpenRouter, Groq, xAI, Perplexity, Hugging Face, Replicate, Google, Tavily, LangSmith, Langfuse.
         (b"sk-ant-", Dashes, 16), (b"sk-proj-", Dashes, 16), (b"sk-svcacct-", Dashes, 16), (b"sk-admin-", Dashes, 16),
@@ -48,16 +55,17 @@ const SHAPES: [(&[u8], Made, usize); 57] = {
         (b"ghp_", Letters, 16), (b"gho_", Letters, 16), (b"ghu_", Letters, 16), (b"ghs_", Letters, 16), (b"ghr_", Letters, 16),
         (b"github_pat_", Word, 20), (b"glpat-", Dots, 16), (b"glptt-", Dashes, 16), (b"gldt-", Dashes, 16), (b"glrt-", Dots, 16),
         (b"npm_", Letters, 20), (b"pypi-", Dashes, 20), (b"dckr_pat_", Dashes, 16), (b"rubygems_", Letters, 20),
-        // Clouds: Amazon, Google, DigitalOcean.
+        // Clouds: Amazon, Google, DigitalOcean, Vault, Databricks, Grafana, Supabase.
         (b"AKIA", Upper, 16), (b"ASIA", Upper, 16), (b"ya29.", Dashes, 20), (b"GOCSPX-", Dashes, 16),
-        (b"dop_v1_", Letters, 20), (b"doo_v1_", Letters, 20),
+        (b"dop_v1_", Letters, 20), (b"doo_v1_", Letters, 20), (b"dor_v1_", Letters, 20), (b"hvs.", Dashes, 20),
+        (b"dapi", Hex, 32), (b"glsa_", Word, 20), (b"sbp_", Letters, 20),
         // Talk and mail: Slack, SendGrid.
         (b"xoxb-", Dashes, 10), (b"xoxa-", Dashes, 10), (b"xoxp-", Dashes, 10), (b"xoxr-", Dashes, 10), (b"xoxs-", Dashes, 10),
         (b"xoxe-", Dashes, 10), (b"xoxe.xoxp-", Dashes, 10), (b"xoxe.xoxb-", Dashes, 10), (b"xapp-", Dashes, 10), (b"SG.", Dots, 30),
-        // Trade and papers: Stripe, Shopify, Notion, Linear.
+        // Trade and papers: Stripe, Shopify, Notion, Linear, Atlassian, Postman.
         (b"sk_live_", Letters, 10), (b"sk_test_", Letters, 10), (b"rk_live_", Letters, 10), (b"rk_test_", Letters, 10),
         (b"whsec_", Letters, 16), (b"shpat_", Letters, 16), (b"shpss_", Letters, 16), (b"shpca_", Letters, 16),
-        (b"ntn_", Letters, 20), (b"lin_api_", Letters, 16),
+        (b"ntn_", Letters, 20), (b"lin_api_", Letters, 16), (b"ATATT3", Dashes, 20), (b"PMAK-", Dashes, 16),
     ]
 };
 
@@ -88,7 +96,12 @@ pub(super) fn api_key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let body = &rest[prefix.len()..];
     let body = &body[..body.iter().take_while(|byte| made.has(**byte)).count()];
     // Names with dashes look like keys, and have no digits.
-    let is_key = body.len() >= *least && (body.iter().any(u8::is_ascii_digit) || body.len() >= 2 * least);
+    let digits = body.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let is_told = match made {
+        Made::Hex => digits >= FEWEST_DIGITS,
+        _ => digits > 0 || body.len() >= 2 * least,
+    };
+    let is_key = body.len() >= *least && is_told;
     is_key.then(|| at..at + prefix.len() + trimmed(body))
 }
 
@@ -97,23 +110,27 @@ fn trimmed(body: &[u8]) -> usize {
     body.iter().rposition(|byte| !matches!(byte, b'.' | b'-')).map_or(0, |last| last + 1)
 }
 
-/// The signed token that begins at `at`: at least two parts, the first of them JSON in base64.
-pub(super) fn jwt(bytes: &[u8], at: usize) -> Option<Range<usize>> {
-    // Not inside of a word with dashes: a long one would be gone through from each of them.
-    if !bytes[at..].starts_with(b"eyJ") || (at > 0 && is_token(bytes[at - 1])) {
+/// The signed token that begins at `at`: at least two parts, the first of them JSON in base64. `none` is up to where there
+/// is none: a long word with dashes is gone through once, not from each of them.
+pub(super) fn jwt(bytes: &[u8], at: usize, none: &Cell<usize>) -> Option<Range<usize>> {
+    if !bytes[at..].starts_with(b"eyJ") || at < none.get() {
         return None;
     }
-    let part = |from: usize| bytes[from..].iter().take_while(|byte| is_token(**byte)).count();
+    let part = |from: usize| bytes[from.min(bytes.len())..].iter().take_while(|byte| is_token(**byte)).count();
     let (mut end, mut parts) = (at + part(at), 1);
+    none.set(end);
     if end - at < 8 {
         return None;
     }
     while parts < 5 && bytes.get(end) == Some(&b'.') {
-        let length = part(end + 1);
+        // One that is encrypted may have no key in its second part.
+        let is_empty = parts == 1 && bytes.get(end + 1) == Some(&b'.');
+        let length = part(end + 1 + usize::from(is_empty));
         if length == 0 || (parts == 1 && length < 5) {
             break;
         }
-        (end, parts) = (end + 1 + length, parts + 1);
+        let more = 1 + usize::from(is_empty);
+        (end, parts) = (end + more + length, parts + more);
     }
     (parts >= 2).then_some(at..end)
 }

@@ -96,14 +96,38 @@ pub(super) fn phone(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let end = match bytes[at] {
         b'+' => international(bytes, at),
         b'(' => bracketed(bytes, at),
-        _ => american(bytes, at).or_else(|| pairs(bytes, at)).or_else(|| national(bytes, at)),
+        _ => american(bytes, at)
+            .or_else(|| pairs(bytes, at))
+            .or_else(|| national(bytes, at))
+            .filter(|end| !is_in_list(bytes, at, *end)),
     };
     end.filter(|end| end - at <= LONGEST).map(|end| at..end)
 }
 
+/// Whether groups with blanks between them are some of a list: another number is right before or after them.
+fn is_in_list(bytes: &[u8], at: usize, end: usize) -> bool {
+    let follows = at > 1 && bytes[at - 1] == b' ' && bytes[at - 2].is_ascii_digit();
+    let goes_on = is(bytes, end, |byte| byte == b' ') && is(bytes, end + 1, |byte| byte.is_ascii_digit());
+    bytes[at..end].contains(&b' ') && (follows || goes_on)
+}
+
+/// `2026-11-16`, with dots or slashes as well.
+fn is_date(bytes: &[u8], at: usize) -> bool {
+    let Some(separator) = bytes.get(at + 4).filter(|byte| matches!(byte, b'-' | b'.' | b'/')) else { return false };
+    run(bytes, at) == 4 && run(bytes, at + 5) == 2 && bytes.get(at + 7) == Some(separator) && run(bytes, at + 8) == 2
+}
+
+/// Whether a number with a `+` may be an added line of a diff: it begins a line, and is short or in no groups.
+fn is_added_line(bytes: &[u8], at: usize, end: usize) -> bool {
+    let begins_line = at == 0 || bytes[at - 1] == b'\n' || bytes[..at].ends_with(b"\\n");
+    let first = run(bytes, at + 1);
+    let digits = bytes[at..end].iter().filter(|byte| byte.is_ascii_digit()).count();
+    begins_line && digits < 10 && (first > 3 || at + 1 + first == end)
+}
+
 /// `+49 171 1234567`, `+1 (415) 555-0132`, `+442079460958`.
 fn international(bytes: &[u8], at: usize) -> Option<usize> {
-    if !is(bytes, at + 1, |byte| matches!(byte, b'1'..=b'9')) {
+    if !is(bytes, at + 1, |byte| matches!(byte, b'1'..=b'9')) || is_date(bytes, at + 1) {
         return None;
     }
     let (mut place, mut digits, mut end) = (at + 1, 0, None);
@@ -128,7 +152,7 @@ fn international(bytes: &[u8], at: usize) -> Option<usize> {
         }
         place += between;
     }
-    end
+    end.filter(|end| !is_added_line(bytes, at, *end))
 }
 
 /// `(415) 555-0132`, `(030) 1234567`.
@@ -140,7 +164,7 @@ fn bracketed(bytes: &[u8], at: usize) -> Option<usize> {
     let place = at + area + 2;
     let place = place + usize::from(is(bytes, place, |byte| byte == b' '));
     match bytes[at + 1] {
-        b'0' => rest(bytes, place, area),
+        b'0' => rest(bytes, place, area, 9),
         _ if area == 3 && run(bytes, place) == 3 && is(bytes, place + 3, |byte| matches!(byte, b'-' | b'.' | b' ')) => {
             (run(bytes, place + 4) == 4).then_some(place + 8).filter(|end| phone_ends(bytes, *end))
         }
@@ -153,7 +177,11 @@ fn american(bytes: &[u8], at: usize) -> Option<usize> {
     let is_long = run(bytes, at) == 1 && bytes[at] == b'1';
     let area = if is_long { at + 2 } else { at };
     let separator = bytes.get(area + 3).copied().filter(|byte| matches!(byte, b'-' | b'.' | b' '))?;
-    let fits = is(bytes, area, |byte| matches!(byte, b'2'..=b'9'))
+    let is_group = |at: usize| is(bytes, at, |byte| matches!(byte, b'2'..=b'9'));
+    // No area has these numbers, and sizes and codes often do.
+    let is_area = is_group(area) && !matches!(&bytes[area..area + 3], b"200" | b"300" | b"400" | [_, b'1', b'1']);
+    let fits = is_area
+        && is_group(area + 4)
         && (!is_long || bytes[at + 1] == separator)
         && run(bytes, area) == 3
         && run(bytes, area + 4) == 3
@@ -181,11 +209,13 @@ fn national(bytes: &[u8], at: usize) -> Option<usize> {
         && bytes[at] == b'0'
         && bytes[at + 1] != b'0'
         && is(bytes, at + area, |byte| matches!(byte, b' ' | b'-' | b'/'));
-    if fits { rest(bytes, at + area + 1, area) } else { None }
+    // A code of nine digits with a dash is that of a place, and a file's mode may be followed by its size.
+    let least = if bytes.get(at + area) == Some(&b'/') { 9 } else { 10 };
+    if fits { rest(bytes, at + area + 1, area, least) } else { None }
 }
 
-/// What follows the area of a number with a leading zero: one to three groups.
-fn rest(bytes: &[u8], at: usize, area: usize) -> Option<usize> {
+/// What follows the area of a number with a leading zero: one to three groups, and so many digits at least.
+fn rest(bytes: &[u8], at: usize, area: usize, least: usize) -> Option<usize> {
     let (mut place, mut digits, mut end) = (at, area, None);
     for _ in 0..3 {
         let length = run(bytes, place);
@@ -193,7 +223,7 @@ fn rest(bytes: &[u8], at: usize, area: usize) -> Option<usize> {
             break;
         }
         (place, digits) = (place + length, digits + length);
-        if digits >= 9 && phone_ends(bytes, place) {
+        if digits >= least && phone_ends(bytes, place) {
             end = Some(place);
         }
         if !is(bytes, place, |byte| matches!(byte, b' ' | b'-')) {

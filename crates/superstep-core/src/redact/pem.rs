@@ -18,10 +18,36 @@ pub(super) fn private_key(text: &str, at: usize) -> Option<Range<usize>> {
     let label = text[at..].strip_prefix(BEGIN)?;
     let head = at + BEGIN.len() + label_of_key(label)? + LINE.len();
     let body = &text[head..text.floor_char_boundary(head + LONGEST)];
-    let next = body.find(LINE).unwrap_or(body.len());
-    let lines = cut_off(&body[..next]);
-    let last = body[next..].strip_prefix(END).and_then(label_of_key).filter(|_| body[lines..next].trim().is_empty());
-    Some(at..head + last.map_or(lines, |label| next + END.len() + label + LINE.len()))
+    let length = match next_line(body) {
+        Next::End(end) => end,
+        Next::Begin(next) => cut_off(&body[..next]),
+        Next::None => cut_off(body),
+    };
+    Some(at..head + length)
+}
+
+/// What comes first after the first line of a key.
+enum Next {
+    /// The last line, which ends here: whatever stands in between, such as numbers of lines, belongs to the key.
+    End(usize),
+    /// Another key, which begins here.
+    Begin(usize),
+    None,
+}
+
+fn next_line(body: &str) -> Next {
+    let mut from = 0;
+    while let Some(found) = body[from..].find(LINE) {
+        let (at, line) = (from + found, &body[from + found..]);
+        if let Some(label) = line.strip_prefix(END).and_then(label_of_key) {
+            return Next::End(at + END.len() + label + LINE.len());
+        }
+        if line.strip_prefix(BEGIN).is_some_and(|label| label_of_key(label).is_some()) {
+            return Next::Begin(at);
+        }
+        from = at + 1;
+    }
+    Next::None
 }
 
 /// How long the label is, where it is that of a private key and the line ends after it.
@@ -31,18 +57,37 @@ fn label_of_key(text: &str) -> Option<usize> {
     (text[..length].contains("PRIVATE KEY") && text[length..].starts_with(LINE)).then_some(length)
 }
 
-/// How much of a text belongs to a key: the rest of the first line, then lines without blanks, and headers.
+/// The shortest word of a key on the line of its label; shorter ones are those of a sentence.
+const SHORTEST_WORD: usize = 16;
+
+/// How much of a text belongs to a key: the key on the rest of the first line, then lines without blanks, and headers.
 fn cut_off(body: &str) -> usize {
     let in_key = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=\\-:,".contains(&byte);
     let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
     let mut end = 0;
     for (number, line) in body.split_inclusive('\n').enumerate() {
         let words = line.trim();
-        let is_header = words.split_once(": ").is_some_and(|(name, _)| is_name(name));
-        if number > 0 && !is_header && !words.bytes().all(in_key) {
+        let is_header = number > 0 && words.split_once(": ").is_some_and(|(name, _)| is_name(name));
+        let is_first_word = number == 0 && line.starts_with([' ', '\t']) && words.len() < SHORTEST_WORD;
+        if !is_header && (!words.bytes().all(in_key) || (is_first_word && !words.is_empty())) {
+            end += if number == 0 { first_line(line, in_key) } else { 0 };
             break;
         }
         end += line.len();
     }
     body[..end].trim_end().len()
+}
+
+/// How much of the rest of the line of the label belongs to the key: what follows at once, and long words.
+fn first_line(line: &str, in_key: impl Fn(u8) -> bool) -> usize {
+    let mut end = 0;
+    for word in line.split_inclusive([' ', '\t']) {
+        let length = word.trim_end().bytes().take_while(|byte| in_key(*byte)).count();
+        let is_key = end == 0 || length >= SHORTEST_WORD;
+        if !is_key || length < word.trim_end().len() {
+            return end + if is_key { length } else { 0 };
+        }
+        end += word.len();
+    }
+    end
 }

@@ -49,7 +49,9 @@ fn is_telling(block: &[u8]) -> bool {
         found |= ((first == b'G') | (first == b'9')) & (second == b'.');
         found |= ((first == b'K') | (first == b'S')) & (second == b'I');
         found |= ((first == b'I') & (second == b'z')) | ((first == b'y') & (second == b'J'));
-        // The end of `Bearer`.
+        // `hvs.`, `ATATT3`, the end of `Bearer`.
+        found |= (first == b'v') & (second == b's') & (third == b'.');
+        found |= (first == b'T') & (second == b'T') & (third == b'3');
         found |= (first | 32 == b'r') & (second | 32 == b'e') & (third | 32 == b'r');
         digits = digits.wrapping_add(u8::from(first.wrapping_sub(b'0') < 10));
     }

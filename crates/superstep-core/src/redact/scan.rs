@@ -2,9 +2,10 @@
 //!
 //! At each place only what begins there is tried, and how far a try may look is bounded: the time is linear in the text.
 
+use std::cell::Cell;
 use std::ops::Range;
 
-use super::{Kind, address, iban, keys, number, pem, quiet};
+use super::{Kind, address, escape, iban, keys, number, pem, quiet};
 
 /// Something that must go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +59,7 @@ pub(super) fn find(text: &str, kinds: Kinds) -> Vec<Hit> {
     if text.len() < SHORTEST || kinds.0 == 0 {
         return Vec::new();
     }
-    let mut scan = Scan { text, kinds, hits: Vec::new(), done: 0 };
+    let mut scan = Scan::new(text, kinds);
     quiet::stretches(text.as_bytes(), |stretch| scan.stretch(stretch));
     scan.hits
 }
@@ -66,7 +67,7 @@ pub(super) fn find(text: &str, kinds: Kinds) -> Vec<Hit> {
 /// As [`find`], looking at every place.
 #[cfg(test)]
 pub(super) fn find_everywhere(text: &str, kinds: Kinds) -> Vec<Hit> {
-    let mut scan = Scan { text, kinds, hits: Vec::new(), done: 0 };
+    let mut scan = Scan::new(text, kinds);
     scan.stretch(0..text.len());
     scan.hits
 }
@@ -77,11 +78,18 @@ struct Scan<'a> {
     hits: Vec<Hit>,
     /// Where the last hit ends.
     done: usize,
+    /// Up to where no signed token is.
+    no_token: Cell<usize>,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    fn new(text: &'a str, kinds: Kinds) -> Self {
+        Self { text, kinds, hits: Vec::new(), done: 0, no_token: Cell::new(0) }
+    }
+
     fn stretch(&mut self, stretch: Range<usize>) {
-        let mut at = stretch.start.max(self.done);
+        // From a little before: an escape may lie across the beginning.
+        let mut at = stretch.start.saturating_sub(escape::LONGEST).max(self.done);
         while at < stretch.end {
             match self.at(at) {
                 Some(hit) => {
@@ -96,13 +104,17 @@ impl Scan<'_> {
 
     /// The next place where something may begin: nothing begins inside of a word or a number.
     fn next(&self, at: usize, end: usize) -> usize {
-        let word = self.text.as_bytes()[at..end].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-        at + word.max(1)
+        let bytes = self.text.as_bytes();
+        let word = bytes[at..end].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let may_be_escape = at > 0 && matches!(bytes[at - 1], b'\\' | b'%' | b'[' | b';' | b'?');
+        let inside = if may_be_escape { word.min(escape::LONGEST) } else { 0 };
+        let escaped = (at + 1..=at + inside).find(|place| escape::before(bytes, *place).is_some());
+        escaped.unwrap_or(at + word.max(1))
     }
 
     fn at(&self, at: usize) -> Option<Hit> {
         let bytes = self.text.as_bytes();
-        let follows_word = at > 0 && bytes[at - 1].is_ascii_alphanumeric();
+        let follows_word = at > 0 && bytes[at - 1].is_ascii_alphanumeric() && escape::before(bytes, at).is_none();
         match bytes[at] {
             b'@' => self.address(at),
             b'-' => self.hit(Kind::PrivateKey, || pem::private_key(self.text, at)),
@@ -112,7 +124,7 @@ impl Scan<'_> {
             b'a'..=b'z' | b'A'..=b'Z' if !follows_word => self
                 .hit(Kind::Iban, || iban::account(bytes, at))
                 .or_else(|| self.hit(Kind::Bearer, || keys::bearer(bytes, at)))
-                .or_else(|| self.hit(Kind::Jwt, || keys::jwt(bytes, at)))
+                .or_else(|| self.hit(Kind::Jwt, || keys::jwt(bytes, at, &self.no_token)))
                 .or_else(|| self.hit(Kind::ApiKey, || keys::api_key(bytes, at))),
             _ => None,
         }

@@ -9,6 +9,12 @@ const PATIENCE: usize = 256;
 /// The longest hit with blanks inside, in bytes; a private key is longer, and is held back whole.
 const LONGEST_WITH_BLANKS: usize = 80;
 
+/// Stands for a number before what is held; no hit begins with it.
+const NUMBER: &str = "0 ";
+
+/// Stands for a number after what is let go; no hit ends with it.
+const NO_GROUP: &str = "0x";
+
 /// Redacts text that comes in pieces: what may be the beginning of a hit is held back until that is known.
 ///
 /// What comes out, joined, is the redacted whole, as long as no hit and no word is longer than 64 KB
@@ -25,7 +31,10 @@ const LONGEST_WITH_BLANKS: usize = 80;
 #[derive(Debug, Clone)]
 pub struct RedactionStream {
     redaction: Redaction,
+    /// What is held back, after the context.
     held: String,
+    /// How many bytes of what is held only say what stood before it: a number, or no line's end.
+    context: usize,
     counts: Counts,
 }
 
@@ -35,22 +44,25 @@ impl RedactionStream {
 
     /// Begins a text.
     pub fn new(redaction: Redaction) -> Self {
-        Self { redaction, held: String::new(), counts: Counts::default() }
+        Self { redaction, held: String::new(), context: 0, counts: Counts::default() }
     }
 
     /// Takes the next piece, and gives what is certain by now.
     #[must_use]
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
-        let cut = self.cut();
-        let rest = self.held.split_off(cut);
-        self.let_go(rest)
+        match self.cut() {
+            cut if cut > self.context => self.let_go(cut),
+            _ => String::new(),
+        }
     }
 
     /// Ends the text, and gives what was held back. Another text may begin.
     #[must_use]
     pub fn finish(&mut self) -> String {
-        self.let_go(String::new())
+        let redacted = self.let_go(self.held.len());
+        (self.held, self.context) = (String::new(), 0);
+        redacted
     }
 
     /// What was found so far.
@@ -59,9 +71,23 @@ impl RedactionStream {
         &self.counts
     }
 
-    fn let_go(&mut self, rest: String) -> String {
-        let whole = std::mem::replace(&mut self.held, rest);
-        self.redaction.text_counted(&whole, &mut self.counts).into_owned()
+    fn let_go(&mut self, cut: usize) -> String {
+        let rest = self.held.split_off(cut);
+        let mut whole = std::mem::take(&mut self.held);
+        // Whether a number stands before or after others is known to the whole, so it must be known to its parts.
+        let goes_on = ends_with_number(&whole) && rest.starts_with(|sign: char| sign.is_ascii_digit());
+        let is_hit = || self.redaction.find(&rest).first().is_some_and(|hit| hit.start == 0);
+        let after = if goes_on && !is_hit() { NO_GROUP } else { "" };
+        whole.push_str(after);
+        let redacted = self.redaction.text_counted(&whole, &mut self.counts);
+        let redacted = redacted[self.context..redacted.len() - after.len()].to_owned();
+        let context = match ends_with_number(&redacted) {
+            true => NUMBER,
+            false if redacted.ends_with([' ', '\t']) => " ",
+            false => "",
+        };
+        (self.held, self.context) = (format!("{context}{rest}"), context.len());
+        redacted
     }
 
     /// Up to where no hit can reach over the end of what is held.
@@ -93,18 +119,21 @@ impl RedactionStream {
         }
     }
 
-    /// Where a private key begins that may go on.
+    /// Where a private key begins that may go on: its last line may come, or the rest of its label.
     fn open_key(&self, hits: &[Hit]) -> Option<usize> {
         let text = self.held.as_str();
         let begins = text.rfind(pem::BEGIN).filter(|_| self.redaction.0.kinds.has(Kind::PrivateKey))?;
-        if !text[begins + pem::BEGIN.len()..].contains(pem::LINE) {
-            return (text.len() - begins < LONGEST_WITH_BLANKS).then_some(begins);
-        }
-        let key = hits.iter().find(|hit| hit.start <= begins && begins < hit.end)?;
-        let rest = text[key.end..].trim_start();
-        let ends = rest.strip_prefix(pem::END).map_or(pem::END.starts_with(rest), |label| !label.contains(pem::LINE));
-        (ends && !text[begins..key.end].contains(pem::END)).then_some(key.start)
+        let is_told =
+            text[begins + pem::BEGIN.len()..].contains(pem::LINE) || text.len() - begins >= LONGEST_WITH_BLANKS;
+        let key = hits.iter().rev().find(|hit| text[hit.start..hit.end].contains(pem::BEGIN));
+        let open = key.filter(|key| !text[key.start..key.end].contains(pem::END)).map(|key| key.start);
+        open.or((!is_told).then_some(begins))
     }
+}
+
+/// Whether a text ends with a number and one blank.
+fn ends_with_number(text: &str) -> bool {
+    matches!(text.as_bytes(), [.., b'0'..=b'9', b' '])
 }
 
 /// Whether a hit may have this blank between groups of digits.

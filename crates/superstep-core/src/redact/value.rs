@@ -5,7 +5,11 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::path::FieldPath;
-use super::{Counts, FIELD, MARKER, Redaction, number};
+use super::scan::{Hit, What};
+use super::{Counts, FIELD, Kind, MARKER, Redaction};
+
+/// The longest text that is read as JSON where no paths are asked for, in bytes.
+const LONGEST_JSON: usize = 1024 * 1024;
 
 impl Redaction {
     /// Takes out what must not be in a value. Numbers that are card numbers become markers too.
@@ -44,18 +48,42 @@ impl Redaction {
         Walk { redaction: self, counts, path: vec![name.to_owned()], numbers: true }.value(value);
     }
 
-    /// A text that may be JSON: the paths of fields hold in it as well.
+    /// A text that may be JSON: it stays JSON, and the paths of fields hold in it as well.
     pub(super) fn text_or_json<'a>(&self, text: &'a str, counts: &mut Counts) -> Cow<'a, str> {
-        let may_be_json = !self.0.fields.is_empty() || !self.0.allowed_fields.is_empty();
-        if may_be_json
-            && text.trim_start().starts_with(['{', '['])
+        if text.trim_start().starts_with(['{', '['])
+            && self.asks_for_json(text)
             && let Ok(mut value) = serde_json::from_str::<Value>(text)
         {
             let before = counts.total();
             self.value(&mut value, counts);
-            return if counts.total() == before { Cow::Borrowed(text) } else { Cow::Owned(value.to_string()) };
+            let redacted = if counts.total() == before { Cow::Borrowed(text) } else { Cow::Owned(value.to_string()) };
+            if !self.0.allowed_fields.is_empty() {
+                return redacted;
+            }
+            // What reaches over several values, or is in a key that is there twice.
+            return match self.text_counted(&redacted, counts) {
+                Cow::Owned(again) => Cow::Owned(again),
+                Cow::Borrowed(_) => redacted,
+            };
         }
         self.text_counted(text, counts)
+    }
+
+    /// Whether a text that may be JSON is read as such: for its fields, or because there is something in it, which may be
+    /// hidden by escapes. A private key over several values is taken out of the text.
+    fn asks_for_json(&self, text: &str) -> bool {
+        let has_fields = !self.0.fields.is_empty() || !self.0.allowed_fields.is_empty();
+        if has_fields {
+            return true;
+        }
+        if text.len() > LONGEST_JSON {
+            return false;
+        }
+        let hits = self.find(text);
+        let is_over_values =
+            |hit: &Hit| hit.what == What::Known(Kind::PrivateKey) && text[hit.start..hit.end].contains('"');
+        let is_hidden = || ["\\u", "\\/"].iter().any(|escape| text.contains(escape));
+        !hits.iter().any(is_over_values) && (!hits.is_empty() || is_hidden())
     }
 }
 
@@ -77,7 +105,12 @@ impl Walk<'_> {
         }
         match value {
             Value::String(text) => {
-                if let Cow::Owned(redacted) = self.redaction.text_counted(text, self.counts) {
+                // Paths lead through values, not into texts that are written JSON.
+                let redacted = match self.asks_for_paths() {
+                    true => self.redaction.text_counted(text, self.counts),
+                    false => self.redaction.text_or_json(text, self.counts),
+                };
+                if let Cow::Owned(redacted) = redacted {
                     *text = redacted;
                 }
             }
@@ -87,10 +120,9 @@ impl Walk<'_> {
                 }
             }
             Value::Object(map) => self.object(map),
-            Value::Number(number) if self.numbers && number.is_u64() => {
-                let digits = number.to_string();
-                if self.redaction.0.kinds.has(super::Kind::Card) && number::card(digits.as_bytes(), 0).is_some() {
-                    *value = self.redaction.text_counted(&digits, self.counts).into_owned().into();
+            Value::Number(number) if self.numbers && (number.is_u64() || !self.redaction.0.own.is_empty()) => {
+                if let Cow::Owned(redacted) = self.redaction.text_counted(&number.to_string(), self.counts) {
+                    *value = redacted.into();
                 }
             }
             _ => {}
@@ -126,8 +158,7 @@ impl Walk<'_> {
 
     /// Goes one step down. Paths are written only where somebody asks for them.
     fn inside(&mut self, step: impl FnOnce() -> String, look: impl FnOnce(&mut Self)) {
-        let rules = &self.redaction.0;
-        let is_asked = !rules.fields.is_empty() || !rules.allowed_fields.is_empty();
+        let is_asked = self.asks_for_paths();
         if is_asked {
             self.path.push(step());
         }
@@ -135,6 +166,10 @@ impl Walk<'_> {
         if is_asked {
             self.path.pop();
         }
+    }
+
+    fn asks_for_paths(&self) -> bool {
+        !self.redaction.0.fields.is_empty() || !self.redaction.0.allowed_fields.is_empty()
     }
 
     fn is_at(&self, paths: &[FieldPath]) -> bool {

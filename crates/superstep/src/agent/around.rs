@@ -114,22 +114,28 @@ impl NextTool {
     }
 }
 
-/// The tool as an agent calls it: with its middlewares around it, and with a mark on results that are the answer.
-pub(super) fn surrounded(tool: SharedTool, around: &Around) -> SharedTool {
-    if around.is_empty() && !tool.spec().return_direct {
+/// The tool as an agent calls it: with its middlewares around it, and with a mark on results that are the answer. Of one
+/// that `is_judged` before, nobody is asked again unless a policy names it.
+pub(super) fn surrounded(tool: SharedTool, around: &Around, is_judged: bool) -> SharedTool {
+    let spec = tool.spec();
+    if around.is_empty() && !spec.return_direct && !(is_judged && spec.annotations.destructive) {
         return tool;
     }
-    Surrounded { tool, around: around.clone() }.into()
+    Surrounded { tool, around: around.clone(), is_judged }.into()
 }
 
 struct Surrounded {
     tool: SharedTool,
     around: Around,
+    is_judged: bool,
 }
 
 impl Tool for Surrounded {
     fn spec(&self) -> ToolSpec {
-        (**self.tool.spec()).clone()
+        let mut spec = (**self.tool.spec()).clone();
+        // Only the node of the tools reads this, to find out whom to ask about.
+        spec.annotations.destructive &= !self.is_judged;
+        spec
     }
 
     async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {

@@ -6,7 +6,7 @@ use super::hook::{Effect, Hook, Jump};
 use super::middleware::{Erased, When};
 use super::model_node::ModelNode;
 use super::route::{self, Places};
-use super::state::{AgentState, PRIVATE};
+use super::state::{AgentState, PRIVATE, Turn};
 use crate::core::port::SharedCheckpointer;
 use crate::tool::{ToolNode, Tools};
 use crate::{
@@ -159,7 +159,7 @@ fn define<C: Send + Sync + 'static>(
     let goto: Vec<Endpoint> = jumps.iter().map(|(_, end)| end.clone()).collect();
     let (middleware, name) = (middleware.clone(), middleware.name().into());
     let action = HookNode { middleware, when: *when, name, jumps, tools: listed.clone() };
-    let action = node(action).reads(PRIVATE).writes(["messages", "rooms"]);
+    let action = node(action).reads(PRIVATE).writes(["messages", "rooms", "structured"]);
     match goto.is_empty() {
         true => graph.define(*handle, action),
         false => graph.define(*handle, action.goto(goto)),
@@ -192,9 +192,14 @@ impl<C> Node<AgentState, C> for HookNode {
 
     async fn run(&self, cx: Cx) -> Result<Command<AgentState>, NodeError> {
         let state: View<AgentState> = FromTask::<AgentState, C>::from_task(&cx)?;
+        // A hook may end the agent before the model is asked; what was answered before is no answer to this.
+        let is_stale = state.structured.is_some() && Turn::of(&state) != state.turn;
         let hook = Hook { state, cx, name: self.name.clone(), tools: self.tools.clone() };
         let Effect { messages, kept, jump } = self.middleware.hook(self.when, hook).await?;
         let mut update = AgentState::update();
+        if is_stale {
+            update = update.structured(None);
+        }
         if !messages.0.is_empty() {
             update = update.messages(Effect::marked(messages, &self.name));
         }

@@ -124,11 +124,17 @@ pub(super) fn check<C>(members: &[Member<C>]) -> Result<()> {
         if !known.insert(name.as_str()) {
             return wrong(format!("two agents are called `{name}`"), "give one another name");
         }
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-        if name.is_empty() || !name.chars().all(is_plain) || tool_name(name).len() > LONGEST {
-            let help = "names are part of the names of tools: letters, digits, `_` and `-`, and not too many";
-            return wrong(format!("an agent cannot be called `{name}`"), help);
-        }
+        check_name(name, &tool_name(name))?;
     }
     Ok(())
+}
+
+/// Says what is wrong with a name that is a part of the name of `tool`.
+pub(super) fn check_name(name: &str, tool: &str) -> Result<()> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    if !name.is_empty() && name.chars().all(is_plain) && tool.len() <= LONGEST {
+        return Ok(());
+    }
+    let help = "names are part of the names of tools: letters, digits, `_` and `-`, and not too many";
+    Err(Error::new(Code::InvalidGraph, format!("an agent cannot be called `{name}`")).help(help))
 }

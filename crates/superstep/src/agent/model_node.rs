@@ -76,7 +76,9 @@ impl ModelNode {
         if is_last {
             self.forgo_tools(&mut answer.message);
         }
-        let reading = self.structured.as_ref().map(|structured| (structured, structured.read(&self.model, &answer)));
+        let has_tools = self.fixed.as_ref().is_none_or(|tools| !tools.is_empty());
+        let read = |structured: &_| Structured::read(structured, &self.model, &answer, has_tools);
+        let reading = self.structured.as_ref().map(|structured| (structured, read(structured)));
         let mut message = answer.message;
         message.name = message.name.or_else(|| self.speaker.clone());
         let update = AgentState::update();

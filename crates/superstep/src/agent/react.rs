@@ -14,7 +14,7 @@ use super::state::AgentState;
 use super::structured::{AnswerBy, Structured};
 use crate::core::port::SharedCheckpointer;
 use crate::model::SharedModel;
-use crate::tool::{Policy, SharedTool, ToolNode, Tools};
+use crate::tool::{SharedTool, ToolNode, Tools};
 use crate::{Code, Compiled, Error, JsonSchema, Result, SharedStore};
 
 /// How often the model is told that its answer is wrong unless something else is said.
@@ -123,7 +123,8 @@ impl ReactAgent {
     /// How often the model is asked in a turn; 25 times unless told, and once at least.
     ///
     /// The last time it is asked without tools, so that it answers with what it knows. So it is where a run has no
-    /// supersteps left for another round.
+    /// supersteps left for another round. As a node of another graph, an agent begins anew with each visit, and so does
+    /// this count.
     pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.max_rounds = rounds.max(1);
         self
@@ -183,14 +184,13 @@ impl ReactAgent {
         let has_tools = self.tools.has_sources() || self.tools.given().next().is_some();
         let has_direct = self.tools.has_sources() || self.tools.given().any(|spec| spec.return_direct);
         let around = self.around(|hooks| hooks.wrap_tool);
-        let tools = self.tools.clone().map(move |tool| surrounded(tool, &around));
         let judges = self.middlewares.iter().any(|middleware| middleware.hooks().judges_tools);
-        let policy = if judges { Policy::allow(["*"]) } else { Policy::default() };
+        let tools = self.tools.clone().map(move |tool| surrounded(tool, &around, judges));
         let round = 2 + self.count(When::BeforeModel) + self.count(When::AfterModel);
         let ends = self.count(When::BeforeAgent) + self.count(When::AfterAgent);
         let after = self.count(When::AfterModel) + self.count(When::AfterAgent);
         let around = self.around(|hooks| hooks.wrap_model);
-        let tools = has_tools.then(|| (self.settings)(ToolNode::new(tools).policy(policy)));
+        let tools = has_tools.then(|| (self.settings)(ToolNode::new(tools)));
         let model = ModelNode {
             around,
             model: self.model,

@@ -98,8 +98,27 @@ impl Structured {
         call.name == self.spec.name
     }
 
-    /// What an answer means.
-    pub(super) fn read(&self, model: &SharedModel, answer: &Answer) -> Reading {
+    /// What an answer means, for an agent that has tools or has none.
+    pub(super) fn read(&self, model: &SharedModel, answer: &Answer, has_tools: bool) -> Reading {
+        let reading = self.read_with_tools(model, answer);
+        if has_tools || answer.message.tool_calls.is_empty() {
+            return reading;
+        }
+        // Nobody runs what is called, and a call that is left open would end the agent without an answer.
+        let close = |told: Vec<Message>| {
+            let is_told = |call: &&ToolCall| told.iter().any(|told| told.tool_call_id.as_ref() == Some(&call.id));
+            let open = answer.message.tool_calls.iter().filter(|call| !is_told(call));
+            let closed: Vec<Message> = open.map(|call| refused(call, "not executed: there are no tools")).collect();
+            [told, closed].concat()
+        };
+        match reading {
+            Reading::Pending => Reading::Wrong("a tool was called, and there are none".to_owned(), close(Vec::new())),
+            Reading::Wrong(fault, told) => Reading::Wrong(fault, close(told)),
+            done @ Reading::Done(..) => done,
+        }
+    }
+
+    fn read_with_tools(&self, model: &SharedModel, answer: &Answer) -> Reading {
         if !self.is_by_tool(model) {
             return match answer.message.tool_calls.is_empty() {
                 false => Reading::Pending,

@@ -139,10 +139,13 @@ impl<C: Send + Sync + 'static> Supervisor<C> {
     /// The team, ready to run.
     ///
     /// # Errors
-    /// When there are no agents, two have one name, one has a name that no tool can have, or is a graph without a
-    /// conversation.
+    /// When there are no agents, two have one name, one or the supervisor has a name that no tool can have, or one is a
+    /// graph without a conversation.
     pub fn compile(self) -> Result<Compiled<TeamState, C>> {
         member::check(&self.members)?;
+        if self.hands_back {
+            member::check_name(&self.name, &visit::back_name(&self.name))?;
+        }
         if let Some(member) = self.members.iter().find(|member| member.hands_to.is_some()) {
             let fact = format!("`{}` hands over by itself, and `{}` decides who is next", member.name, self.name);
             return Err(Error::new(Code::InvalidGraph, fact).help("leave out `hands_to`, or make it a `swarm`"));

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::handoff::handed_over;
 use super::member::{self, Member};
 use super::supervisor::SUPERSTEPS;
 use super::visit::{self, Results, Rules};
@@ -85,7 +84,8 @@ impl<C: Send + Sync + 'static> Swarm<C> {
             let described = known.iter().filter(|(name, _)| next.contains(name));
             let member = member.with_handoffs(described.map(|(name, description)| (&**name, &**description)));
             let ways = next.iter().map(|name| Endpoint::from(name.as_str())).chain([END]);
-            graph.route(*handle, |swarm: &SwarmState| onward(swarm), ways.collect::<Vec<_>>());
+            let name = member.name.clone();
+            graph.route(*handle, move |swarm: &SwarmState| onward(swarm, &name), ways.collect::<Vec<_>>());
             let rules = Rules { results: Results::FullHistory, back_to: None, next: Some(next) };
             graph.define(*handle, visit::compile(member, rules)?);
         }
@@ -120,6 +120,7 @@ fn is_known(known: &[(String, String)], name: &str, what: &str) -> Result<()> {
 }
 
 /// On to the next agent, or to the end where the one that has the word has answered.
-fn onward(swarm: &SwarmState) -> Go {
-    handed_over(&swarm.messages).first().map_or_else(Go::end, |next| Go::to(next.as_str()))
+fn onward(swarm: &SwarmState, agent: &str) -> Go {
+    let next = swarm.active_agent.as_deref().filter(|next| *next != agent);
+    next.map_or_else(Go::end, Go::to)
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::handoff::{HANDOFF, hand_offs};
 use super::member::Member;
 use super::state::ADDED_BY;
+use crate::core::id::derive;
 use crate::core::message::{MessageEdit, MessageEdits, Role, ToolCall, ToolStatus};
 use crate::{
     Code, Compiled, Cx, END, Error, FromTask, Graph, Message, Messages, Node, NodeError, Persistence, Result, START,
@@ -78,11 +79,11 @@ impl<C> Node<Visit, C> for Report {
             Results::FullHistory => fresh.iter().filter_map(|message| self.in_history(message)).collect(),
         });
         if let Some(team) = &self.rules.back_to {
-            edits.extend(self.hand_back(team, cx.fresh_id()).map(MessageEdit::Put));
+            edits.extend(self.hand_back(team, self.call_id(&visit.messages)).map(MessageEdit::Put));
         }
         let mut update = Visit::update();
         if let Some(allowed) = &self.rules.next {
-            let (next, refused) = self.next(&visit.messages, allowed)?;
+            let (next, refused) = self.next(&visit, allowed)?;
             edits.extend(refused.into_iter().map(MessageEdit::Put));
             update = update.active_agent(Some(next));
         }
@@ -122,17 +123,32 @@ impl Report {
         message
     }
 
+    /// The id of the call that hands back: the same in each run that says the same, so that recorded ones can be replayed.
+    fn call_id(&self, messages: &Messages) -> String {
+        let is_taken = |id: &String| messages.iter().any(|message| message.tool_call_id.as_ref() == Some(id));
+        let mut at = messages.len();
+        loop {
+            let id = format!("{:032x}", derive(&[b"hand back", self.agent.as_bytes(), at.to_string().as_bytes()]));
+            if !is_taken(&id) {
+                return id;
+            }
+            at += 1;
+        }
+    }
+
     /// A call and its result: a conversation that ends with words of an assistant is one that models answer nothing to.
     fn hand_back(&self, team: &str, id: String) -> [Message; 2] {
-        let call = ToolCall::new(id.as_str(), format!("transfer_back_to_{team}"), serde_json::json!({}));
+        let call = ToolCall::new(id.as_str(), back_name(team), serde_json::json!({}));
         let asks = Message::assistant(format!("Back to {team}.")).with_tool_calls([call.clone()]);
         let answer = Message::tool(id, format!("handed back to {team}")).with_name(call.name);
         [self.signed(asks), answer]
     }
 
     /// Who is next, and the answers of hand-offs that do not count: one agent is active at a time.
-    fn next(&self, messages: &Messages, allowed: &[String]) -> Result<(String, Vec<Message>)> {
-        let made = hand_offs(messages);
+    fn next(&self, visit: &Visit, allowed: &[String]) -> Result<(String, Vec<Message>)> {
+        let mut made = hand_offs(&visit.messages);
+        // Where the agent has said nothing, the last words are those that handed over to it.
+        made.retain(|(message, _)| !is_in(&visit.known, message));
         let Some((_, next)) = made.first() else { return Ok((self.agent.clone(), Vec::new())) };
         if !allowed.iter().any(|name| name == next) {
             let fact = format!("`{}` hands over to `{next}`, and may not", self.agent);
@@ -143,6 +159,11 @@ impl Report {
         let others = made.iter().filter(|(_, other)| other != next);
         Ok((next.to_string(), others.map(|(message, _)| refused(message, next)).collect()))
     }
+}
+
+/// The name of the call that hands back to a supervisor.
+pub(super) fn back_name(team: &str) -> String {
+    format!("transfer_back_to_{team}")
 }
 
 fn is_in(messages: &Messages, message: &Message) -> bool {

@@ -1,6 +1,7 @@
 //! A graph file as plain data, once its form is known to be right.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -226,7 +227,7 @@ pub(super) struct SubgraphData {
     pub(super) file: Option<String>,
     /// Read when the file is.
     #[serde(skip)]
-    pub(super) read: Option<Box<GraphFile>>,
+    pub(super) read: Option<Arc<GraphFile>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

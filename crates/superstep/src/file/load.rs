@@ -2,8 +2,10 @@
 //!
 //! Nothing is read outside the folder of the file that names it, also not through links, and nothing without a limit.
 
-use std::fs::File;
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +28,9 @@ const PROMPT: u64 = 256 * 1024;
 /// How deep graph files may lead to graph files.
 const DEPTH: usize = 8;
 
+/// How many files a graph file may lead to, each counted as often as it is named.
+const FILES: usize = 1000;
+
 /// Reads a graph file with all it leads to, and remembers which files that were.
 #[derive(Default)]
 pub(super) struct Loader {
@@ -33,6 +38,17 @@ pub(super) struct Loader {
     files: Vec<PathBuf>,
     /// The files that are being read, from the outermost in.
     open: Vec<PathBuf>,
+    /// The graphs beside the first that were read, by their real paths.
+    kept: BTreeMap<PathBuf, Kept>,
+}
+
+/// A graph that was read, for the next that names it.
+struct Kept {
+    graph: Arc<GraphFile>,
+    /// What it led to, among the files that were looked for.
+    files: Range<usize>,
+    /// How deep graph files led from it, itself counted.
+    depth: usize,
 }
 
 impl Loader {
@@ -114,7 +130,7 @@ impl Loader {
                     let Some(file) = &subgraph.file else { continue };
                     let at = below(&at, "file");
                     match self.inside(folder, file).and_then(|path| self.graph(source, file, &path)) {
-                        Ok(graph) => subgraph.read = Some(Box::new(graph)),
+                        Ok(graph) => subgraph.read = Some(graph),
                         Err(error) => problems.of_file(&at, &error),
                     }
                 }
@@ -130,21 +146,30 @@ impl Loader {
     }
 
     /// A graph in a file beside this one.
-    fn graph(&mut self, source: &Source, name: &str, path: &Path) -> Result<GraphFile> {
+    fn graph(&mut self, source: &Source, name: &str, path: &Path) -> Result<Arc<GraphFile>> {
         let wrong = |fact: String| Error::new(Code::InvalidGraph, fact);
         if self.open.iter().any(|open| open == path) {
             return Err(wrong(format!("`{name}` leads back to itself")).help("a graph cannot contain itself"));
         }
-        if self.open.len() >= DEPTH {
+        let kept = self.kept.get(path);
+        if self.open.len() + kept.map_or(1, |kept| kept.depth) > DEPTH {
             return Err(wrong(format!("graph files lead to graph files more than {DEPTH} deep")));
+        }
+        if let Some(Kept { graph, files, .. }) = kept {
+            self.files.extend_from_within(files.clone());
+            return if self.files.len() > FILES + 1 { Err(too_many()) } else { Ok(Arc::clone(graph)) };
         }
         let format = format(path)?;
         let text = read(path, FILE).map_err(|why| wrong(format!("`{name}` cannot be read: {why}")))?;
         let shown = Path::new(&source.name).parent().unwrap_or(Path::new("")).join(name);
+        let before = self.files.len();
         self.open.push(path.to_owned());
         let graph = self.parse(Source { name: shown.display().to_string(), text }, format, path.parent());
         self.open.pop();
-        graph
+        let graph = Arc::new(graph?);
+        let kept = Kept { graph: Arc::clone(&graph), files: before..self.files.len(), depth: depth(&graph) };
+        self.kept.insert(path.to_owned(), kept);
+        Ok(graph)
     }
 
     /// Reads the prompt of a node, where it has one.
@@ -183,11 +208,28 @@ impl Loader {
         if Path::new(file).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
             return Err(leaves());
         }
+        if self.files.len() > FILES {
+            return Err(too_many());
+        }
         let path = folder.join(file);
         self.files.push(path.clone());
         let real = path.canonicalize().map_err(|error| wrong(format!("`{file}` cannot be read: {error}")))?;
         if real.starts_with(folder) { Ok(real) } else { Err(leaves()) }
     }
+}
+
+fn too_many() -> Error {
+    Error::new(Code::InvalidGraph, format!("graph files lead to more than {FILES} files"))
+        .help("a file counts as often as it is named")
+}
+
+/// How deep graph files lead from this one, itself counted.
+fn depth(graph: &GraphFile) -> usize {
+    let inner = graph.description.nodes.iter().filter_map(|(_, node)| match &node.kind {
+        KindData::Subgraph(data) => data.read.as_deref().map(depth),
+        _ => None,
+    });
+    1 + inner.max().unwrap_or_default()
 }
 
 /// The fields of the state; what is wrong with them has a place in the file.
@@ -239,11 +281,15 @@ fn format(path: &Path) -> Result<Format> {
 }
 
 fn read(path: &Path, most: u64) -> Result<String, String> {
+    let is_file = |looked: std::io::Result<Metadata>| match looked {
+        Ok(metadata) if metadata.is_file() => Ok(()),
+        Ok(_) => Err("it is not a file".to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    // Before, because to open a pipe waits for a writer; after, because then it is the same file.
+    is_file(std::fs::metadata(path))?;
     let file = File::open(path).map_err(|error| error.to_string())?;
-    // Looked at after it was opened, so that it is the same file; a pipe would never end.
-    if !file.metadata().map_err(|error| error.to_string())?.is_file() {
-        return Err("it is not a file".to_owned());
-    }
+    is_file(file.metadata())?;
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > most {

@@ -8,6 +8,9 @@ use super::tree::Tree;
 /// Problems that one error lists at most.
 const LISTED: usize = 100;
 
+/// Problems that are kept: finding the place of each costs time, and nobody reads as many.
+const KEPT: usize = 1000;
+
 /// The text of a file, and what it is called in messages.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
@@ -29,6 +32,8 @@ impl Source {
 #[derive(Default)]
 pub(super) struct Problems {
     found: Vec<Found>,
+    /// How many more there were.
+    dropped: usize,
     /// Problems of files that this one leads to, with places of their own.
     elsewhere: Vec<Problem>,
 }
@@ -78,7 +83,10 @@ impl Problems {
     }
 
     fn add(&mut self, place: Place, message: String, help: Option<String>) {
-        self.found.push(Found { place, message, help });
+        match self.found.len() < KEPT {
+            true => self.found.push(Found { place, message, help }),
+            false => self.dropped += 1,
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -89,14 +97,18 @@ impl Problems {
     pub(super) fn into_error(self, source: &Source, tree: Option<&Tree>) -> Error {
         let mut found: Vec<(usize, Found)> = self.found.into_iter().map(|found| (found.offset(tree), found)).collect();
         found.sort_by_key(|(offset, _)| *offset);
-        let mut problems: Vec<Problem> = found
+        found.dedup_by(|(at, one), (before, other)| at == before && one.says_the_same(other));
+        let mut elsewhere = self.elsewhere;
+        elsewhere.dedup();
+        let more = (self.dropped + found.len() + elsewhere.len()).saturating_sub(LISTED);
+        // Lines are counted from the start of the text, so only for what is listed.
+        let problems = found
             .into_iter()
+            .take(LISTED)
             .map(|(offset, Found { message, help, .. })| Problem { pointer: source.place(offset), message, help })
-            .chain(self.elsewhere)
+            .chain(elsewhere)
+            .take(LISTED)
             .collect();
-        problems.dedup();
-        let more = problems.len().saturating_sub(LISTED);
-        problems.truncate(LISTED);
         let error =
             Error::listing(Code::InvalidGraph, format!("the graph file `{}` cannot be used", source.name), problems);
         if more == 0 { error } else { error.help(format!("{more} more problems are not listed")) }
@@ -104,6 +116,10 @@ impl Problems {
 }
 
 impl Found {
+    fn says_the_same(&self, other: &Self) -> bool {
+        self.message == other.message && self.help == other.help
+    }
+
     fn offset(&self, tree: Option<&Tree>) -> usize {
         match (&self.place, tree) {
             (Place::Offset(offset), _) => *offset,

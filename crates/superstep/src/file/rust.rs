@@ -74,13 +74,9 @@ fn write_graph(file: &GraphFile, page: &mut Page) -> String {
         ("interrupt_before", Some(top.interrupt_before.as_slice()).filter(|names| !names.is_empty())),
         ("interrupt_after", Some(top.interrupt_after.as_slice()).filter(|names| !names.is_empty())),
     ] {
-        match fields {
-            Some([]) => body.line(&format!("graph.{method}([\"\"; 0]);")),
-            Some(fields) => {
-                let list = body.list(method, &names(fields));
-                body.line(&format!("graph.{method}({list});"));
-            }
-            None => {}
+        if let Some(fields) = fields {
+            let list = body.texts(method, &names(fields));
+            body.line(&format!("graph.{method}({list});"));
         }
     }
     if let Some(limit) = top.recursion_limit {
@@ -172,13 +168,13 @@ fn write_policies(file: &GraphFile, (name, node): (&str, &NodeData), body: &mut 
     }
     calls.extend(node.was.iter().map(|was| format!(".was({})", quoted(was))));
     if let Some(targets) = targets(&node.kind) {
-        let list = body.list("targets", &ends(&targets));
+        let list = body.texts("targets", &ends(&targets));
         calls.push(format!(".goto({list})"));
     }
     let (reads, writes) = private(&file.description, &file.schema, name, &node.kind);
     for (method, fields) in [("reads", reads), ("writes", writes)] {
         if let Some(fields) = fields {
-            let list = body.list(method, &names(&fields));
+            let list = body.texts(method, &names(&fields));
             calls.push(format!(".{method}({list})"));
         }
     }

@@ -58,7 +58,7 @@ impl Tree {
             Format::Json => json::parse(text, problems),
         }?;
         if let Some(deep) = too_deep(&tree, DEPTH) {
-            problems.at_offset(deep, format!("values are nested more than {DEPTH} deep"), None);
+            refuse_deep(deep, problems);
             return None;
         }
         Some(tree)
@@ -124,6 +124,10 @@ impl Tree {
         let entry = parent.and_then(|parent| parent.entries().iter().find(|entry| entry.key == key));
         entry.map_or_else(|| self.offset(above), |entry| entry.key_span.start)
     }
+}
+
+fn refuse_deep(offset: usize, problems: &mut Problems) {
+    problems.at_offset(offset, format!("values are nested more than {DEPTH} deep"), None);
 }
 
 /// The first value that stands too deep.

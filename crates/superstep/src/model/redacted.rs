@@ -1,6 +1,5 @@
 //! A model that hears and says nothing that must not leave.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use superstep_core::error::Result;
@@ -77,28 +76,51 @@ pub(super) fn redact_request(redaction: &Redaction, mut request: Request) -> Req
 /// Holds pieces back until it is certain what they are.
 struct Held<'a, 'b> {
     out: &'a mut Pieces<'b>,
-    text: RedactionStream,
-    reasoning: RedactionStream,
-    calls: BTreeMap<usize, RedactionStream>,
-    redaction: &'a Redaction,
+    stream: RedactionStream,
+    /// What the held text is part of.
+    open: Option<Source>,
+}
+
+/// What a piece is more of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Text,
+    Reasoning,
+    Call(usize),
+}
+
+impl Source {
+    fn of(piece: &Piece) -> Option<Self> {
+        match piece {
+            Piece::Text(_) => Some(Self::Text),
+            Piece::Reasoning(_) => Some(Self::Reasoning),
+            Piece::ToolCall(call) => Some(Self::Call(call.index)),
+            _ => None,
+        }
+    }
+
+    fn piece(self, text: String) -> Piece {
+        match self {
+            Self::Text => Piece::Text(text),
+            Self::Reasoning => Piece::Reasoning(text),
+            Self::Call(index) => Piece::ToolCall(ToolCallPiece { index, args: text, ..ToolCallPiece::default() }),
+        }
+    }
 }
 
 impl<'a, 'b> Held<'a, 'b> {
-    fn new(redaction: &'a Redaction, out: &'a mut Pieces<'b>) -> Self {
-        let stream = || RedactionStream::new(redaction.clone());
-        Self { out, text: stream(), reasoning: stream(), calls: BTreeMap::new(), redaction }
+    fn new(redaction: &Redaction, out: &'a mut Pieces<'b>) -> Self {
+        Self { out, stream: RedactionStream::new(redaction.clone()), open: None }
     }
 
     /// The piece as far as it is certain; nothing where nothing is.
     fn certain(&mut self, piece: Piece) -> Option<Piece> {
         let said = |text: String| Some(text).filter(|text| !text.is_empty());
         match piece {
-            Piece::Text(text) => said(self.text.push(&text)).map(Piece::Text),
-            Piece::Reasoning(text) => said(self.reasoning.push(&text)).map(Piece::Reasoning),
+            Piece::Text(text) => said(self.stream.push(&text)).map(Piece::Text),
+            Piece::Reasoning(text) => said(self.stream.push(&text)).map(Piece::Reasoning),
             Piece::ToolCall(mut call) => {
-                let stream =
-                    self.calls.entry(call.index).or_insert_with(|| RedactionStream::new(self.redaction.clone()));
-                call.args = stream.push(&call.args);
+                call.args = self.stream.push(&call.args);
                 let says = call.id.is_some() || call.name.is_some() || !call.args.is_empty();
                 says.then_some(Piece::ToolCall(call))
             }
@@ -106,25 +128,35 @@ impl<'a, 'b> Held<'a, 'b> {
         }
     }
 
+    /// What is still held back; nothing where nothing is.
+    fn rest(&mut self) -> Option<Piece> {
+        let source = self.open.take()?;
+        let text = self.stream.finish();
+        (!text.is_empty()).then(|| source.piece(text))
+    }
+
     /// Tells what was held back.
     async fn finish(&mut self) {
-        let (reasoning, text) = (self.reasoning.finish(), self.text.finish());
-        let mut rest = vec![(Piece::Reasoning(reasoning.clone()), reasoning.is_empty())];
-        rest.push((Piece::Text(text.clone()), text.is_empty()));
-        for (index, stream) in &mut self.calls {
-            let args = stream.finish();
-            let is_empty = args.is_empty();
-            rest.push((Piece::ToolCall(ToolCallPiece { index: *index, args, ..ToolCallPiece::default() }), is_empty));
-        }
-        for (piece, _) in rest.into_iter().filter(|(_, is_empty)| !is_empty) {
-            self.out.tell(piece).await;
+        if let Some(rest) = self.rest() {
+            self.out.tell(rest).await;
         }
     }
 }
 
 impl Listener for Held<'_, '_> {
+    /// What is held back of something else is told first: pieces stay in order.
     fn hear(&mut self, piece: Piece) -> Option<BoxFuture<'_, ()>> {
-        let piece = self.certain(piece)?;
-        Some(Box::pin(self.out.tell(piece)))
+        let source = Source::of(&piece);
+        let rest = if source == self.open { None } else { self.rest() };
+        self.open = source;
+        let piece = self.certain(piece);
+        if rest.is_none() && piece.is_none() {
+            return None;
+        }
+        Some(Box::pin(async move {
+            for piece in rest.into_iter().chain(piece) {
+                self.out.tell(piece).await;
+            }
+        }))
     }
 }

@@ -174,6 +174,12 @@ impl Tape {
     }
 }
 
+impl std::fmt::Debug for Tape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tape({}, {})", self.folder.display(), if self.played.is_some() { "played" } else { "recorded" })
+    }
+}
+
 /// A model that said nothing while the tape was recorded.
 struct Silent {
     info: ModelInfo,

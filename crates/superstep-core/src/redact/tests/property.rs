@@ -16,7 +16,7 @@ fn piece() -> impl Strategy<Value = String> {
         1 => "[a-z\u{e4}\u{20ac}\u{8054}@:/._-]{0,12}",
         1 => "(sk-|eyJ|Bearer |AKIA|DE89|-----BEGIN |@|://|\\[REDACTED:mail\\])[A-Za-z0-9.]{0,30}",
         2 => prop::sample::select(secrets),
-        1 => prop::sample::select(vec!["\n".to_owned(), " ".to_owned(), "x".to_owned()]),
+        2 => prop::sample::select(vec!["\n", " ", "x", "\\n", "\\u000a", "%20", "\u{1b}[31m", "\\"]).prop_map(str::to_owned),
     ]
 }
 

@@ -12,6 +12,8 @@ use crate::{Code, Error, Message, NodeError};
 ///
 /// [`super::super::ReactAgent::max_rounds`] is gentler: there the model answers with what it knows.
 ///
+/// As a node of another graph, an agent begins anew with each visit, and so do these counts.
+///
 /// ```
 /// use superstep::agent::ModelCallLimit;
 /// let limit = ModelCallLimit::new().per_turn(5).per_thread(100).fail();

@@ -9,7 +9,8 @@ use crate::agent::hook::Hooks;
 use crate::tool::{ToolError, ToolOutput};
 
 /// Calls a tool again when it fails, where that does no harm: tools that are read-only or idempotent, errors that say that
-/// another attempt may go well, and tools that are named here. All attempts share the time of the call.
+/// another attempt may go well, and tools that are named here. A result that says itself that it is a failure counts as one.
+/// All attempts share the time of the call.
 ///
 /// ```
 /// use std::time::Duration;
@@ -42,11 +43,14 @@ impl RetryTools {
         self
     }
 
-    fn may_repeat(&self, request: &ToolRequest, error: &ToolError) -> bool {
+    fn may_repeat(&self, request: &ToolRequest, result: &Result<ToolOutput, ToolError>) -> bool {
         let says = request.spec.annotations;
         let is_harmless = says.read_only || says.idempotent || self.also.iter().any(|tool| tool == request.tool());
-        // What passes the tool is no failure of it.
-        error.passes.is_none() && (is_harmless || error.retryable)
+        match result {
+            Ok(output) => output.is_error && is_harmless,
+            // What passes the tool is no failure of it.
+            Err(error) => error.passes.is_none() && (is_harmless || error.retryable),
+        }
     }
 }
 
@@ -58,12 +62,9 @@ impl Middleware for RetryTools {
     async fn wrap_tool(&self, request: ToolRequest, next: NextTool) -> Result<ToolOutput, ToolError> {
         let mut attempt = 1;
         loop {
-            let error = match next.clone().run(request.clone()).await {
-                Ok(output) => return Ok(output),
-                Err(error) => error,
-            };
-            if attempt >= self.attempts || !self.may_repeat(&request, &error) {
-                return Err(error);
+            let result = next.clone().run(request.clone()).await;
+            if attempt >= self.attempts || !self.may_repeat(&request, &result) {
+                return result;
             }
             if let Some(cx) = request.cx() {
                 cx.sleep(self.waits.wait(attempt, 0.0)).await;

@@ -3,17 +3,23 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::Middleware;
 use crate::agent::around::{ModelRequest, NextModel};
-use crate::agent::hook::Hooks;
-use crate::core::message::Role;
+use crate::agent::hook::{Effect, Hook, Hooks};
+use crate::agent::route::{open_calls, refusal};
+use crate::core::message::{MessageEdits, Role};
 use crate::model::{Answer, Request, SharedModel};
 use crate::{JsonSchema, Message, NodeError};
 
+/// Names, in an answer of the model, the tools that it calls and was not shown.
+const HELD_BACK: &str = "held_back_tools";
+
 type Pick = Arc<dyn Fn(&ModelRequest) -> Vec<String> + Send + Sync>;
 
-/// Shows the model only the tools that matter for what was said last. It can still only call what it is shown.
+/// Shows the model only the tools that matter for what was said last. A call of one that was held back is refused, and the
+/// model is told so. Given behind [`super::HumanApproval`], it refuses before a person is asked.
 ///
 /// ```
 /// use superstep::agent::SelectTools;
@@ -90,15 +96,31 @@ impl SelectTools {
 
 impl Middleware for SelectTools {
     fn hooks(&self) -> Hooks {
-        Hooks::none().wrap_model()
+        Hooks::none().wrap_model().after_model()
     }
 
     async fn wrap_model(&self, mut request: ModelRequest, next: NextModel) -> Result<Answer, NodeError> {
-        if let Some(picked) = self.picked(&request).await? {
-            let mut tools = std::mem::take(&mut request.request.tools);
-            tools.retain(|tool| picked.contains(&tool.name) || self.is_always_shown(&request, &tool.name));
-            request.request.tools = tools;
+        let Some(picked) = self.picked(&request).await? else { return next.run(request).await };
+        let tools = std::mem::take(&mut request.request.tools);
+        let is_shown = |name: &String| picked.contains(name) || self.is_always_shown(&request, name);
+        let (shown, held_back): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| is_shown(&tool.name));
+        request.request.tools = shown;
+        let mut answer = next.run(request).await?;
+        let called = |name: &str| answer.message.tool_calls.iter().any(|call| call.name == name);
+        let called: Vec<Value> =
+            held_back.iter().filter(|tool| called(&tool.name)).map(|tool| tool.name.as_str().into()).collect();
+        if !called.is_empty() {
+            answer.message.metadata.insert(HELD_BACK.to_owned(), called.into());
         }
-        next.run(request).await
+        Ok(answer)
+    }
+
+    async fn after_model(&self, hook: Hook) -> Result<Effect, NodeError> {
+        let Some((message, open)) = open_calls(hook.messages()) else { return Ok(Effect::none()) };
+        let Some(Value::Array(held_back)) = message.metadata.get(HELD_BACK) else { return Ok(Effect::none()) };
+        let refused = open.into_iter().filter(|call| held_back.iter().any(|name| *name == call.name));
+        let refused: MessageEdits =
+            refused.map(|call| refusal(call, &format!("`{}` is not offered now", call.name))).collect();
+        Ok(Effect::none().messages(refused))
     }
 }

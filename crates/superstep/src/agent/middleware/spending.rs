@@ -10,10 +10,12 @@ use crate::agent::around::{ModelRequest, NextModel};
 use crate::agent::hook::{Effect, Hook, Hooks, Jump};
 use crate::core::message::Role;
 use crate::model::{Answer, Budget, ModelExt, ModelInfo, Prices};
-use crate::{Code, Error, Message, NodeError};
+use crate::{Code, Error, Message, Messages, NodeError};
 
 /// Limits what the model may cost: each call, a turn, a thread. At the limit of a turn or a thread the agent ends, with a
 /// message that says so, or fails. What is spent is known only after a call, so the last one may go beyond.
+///
+/// As a node of another graph, an agent begins anew with each visit, and so do these counts.
 ///
 /// ```
 /// use superstep::agent::Spending;
@@ -86,13 +88,26 @@ impl Spending {
         self
     }
 
+    /// What is spent, with the last answer.
+    fn counted(&self, hook: &Hook) -> Result<Kept, NodeError> {
+        let mut kept: Kept = hook.kept()?;
+        if let Some(message) = kept.uncounted(hook.messages()) {
+            let cost = self.cost(message)?;
+            kept.in_turn.add(cost);
+            kept.on_thread.add(cost);
+        }
+        kept.is_asked = false;
+        Ok(kept)
+    }
+
     /// What an answer cost.
     fn cost(&self, message: &Message) -> Result<Spent, NodeError> {
         let usage = message.usage.clone().unwrap_or_default();
         let mut spent = Spent { tokens: usage.total_tokens, cents: 0.0 };
         if self.turn.cents.is_some() || self.thread.cents.is_some() {
-            let model = message.metadata.get("model").cloned().unwrap_or_default();
-            let model: ModelInfo = serde_json::from_value(model)?;
+            // Words that no model has said cost nothing.
+            let Some(model) = message.metadata.get("model") else { return Ok(spent) };
+            let model: ModelInfo = serde_json::from_value(model.clone())?;
             spent.cents = self.prices.cost(&usage, &model).ok_or_else(|| {
                 let name = format!("{}/{}", model.provider, model.name);
                 Error::new(Code::ConfigInvalid, format!("the agent has a limit in money, and `{name}` has no price"))
@@ -126,16 +141,36 @@ impl Spent {
 }
 
 #[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Kept {
     turn: Option<String>,
     in_turn: Spent,
     on_thread: Spent,
+    /// The model is asked, and what its answer cost is not counted yet.
+    is_asked: bool,
+    /// The last message before that.
+    asked_after: Option<String>,
 }
 
-fn kept(hook: &Hook) -> Result<Kept, NodeError> {
-    let kept: Kept = hook.kept()?;
-    let turn = hook.turn().message().map(str::to_owned);
-    Ok(if kept.turn == turn { kept } else { Kept { turn, in_turn: Spent::default(), ..kept } })
+impl Kept {
+    fn in_turn_of(self, hook: &Hook) -> Self {
+        let turn = hook.turn().message().map(str::to_owned);
+        if self.turn == turn { self } else { Self { turn, in_turn: Spent::default(), ..self } }
+    }
+
+    /// The answer that is not counted yet: the first since the model was asked.
+    fn uncounted<'a>(&self, messages: &'a Messages) -> Option<&'a Message> {
+        if !self.is_asked {
+            return None;
+        }
+        let is_before = |message: &Message| message.id.as_ref().map(|id| id.as_str()) == self.asked_after.as_deref();
+        let is_answer = |message: &&Message| message.role == Role::Assistant;
+        match messages.iter().position(is_before) {
+            Some(at) => messages.iter().skip(at + 1).find(is_answer),
+            // It was summed up since.
+            None => messages.iter().rev().find(is_answer),
+        }
+    }
 }
 
 impl Middleware for Spending {
@@ -145,19 +180,19 @@ impl Middleware for Spending {
     }
 
     async fn before_model(&self, hook: Hook) -> Result<Effect, NodeError> {
-        let kept = kept(&hook)?;
+        // Another hook may have led on before what comes after the model.
+        let mut kept = self.counted(&hook)?.in_turn_of(&hook);
         let over = kept.in_turn.reaches(self.turn, "turn").or_else(|| kept.on_thread.reaches(self.thread, "thread"));
-        over.map_or(Ok(Effect::none()), |fact| reached(&fact, self.fails))
+        if let Some(fact) = over {
+            return reached(&fact, self.fails)?.keep(kept);
+        }
+        kept.is_asked = true;
+        kept.asked_after = hook.messages().last().and_then(|message| Some(message.id.as_ref()?.as_str().to_owned()));
+        Effect::none().keep(kept)
     }
 
     async fn after_model(&self, hook: Hook) -> Result<Effect, NodeError> {
-        let mut kept = kept(&hook)?;
-        let last = hook.messages().iter().rev().find(|message| message.role == Role::Assistant);
-        let Some(message) = last else { return Ok(Effect::none()) };
-        let cost = self.cost(message)?;
-        kept.in_turn.add(cost);
-        kept.on_thread.add(cost);
-        Effect::none().keep(kept)
+        Effect::none().keep(self.counted(&hook)?)
     }
 
     async fn wrap_model(&self, mut request: ModelRequest, next: NextModel) -> Result<Answer, NodeError> {

@@ -12,6 +12,8 @@ use crate::core::message::{MessageEdits, ToolCall};
 /// Limits how often tools, or one of them, are called in a turn and on a thread. Calls beyond the limit are not made, and
 /// the model is told so; or the agent ends, or fails.
 ///
+/// As a node of another graph, an agent begins anew with each visit, and so do these counts.
+///
 /// ```
 /// use superstep::agent::ToolCallLimit;
 /// let searches = ToolCallLimit::of("search").per_turn(3);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 use superstep_core::canonical::in_order;
 
 use super::super::test::{Check, Is, Test};
@@ -121,6 +121,11 @@ impl Body {
         name.to_owned()
     }
 
+    /// A list of texts: one without any still has a type.
+    pub(super) fn texts(&mut self, name: &str, items: &[String]) -> String {
+        if items.is_empty() { "[\"\"; 0]".to_owned() } else { self.list(name, items) }
+    }
+
     /// A value, as it stands or under a name.
     pub(super) fn value(&mut self, name: &str, value: &Value) -> String {
         let text = literal(value);
@@ -164,7 +169,7 @@ fn leaf(field: &str, is: &Is, name: &str, body: &mut Body) -> String {
         Is::Exists(false) => return format!("Test::is_missing({field})"),
         Is::OneOf(values) => {
             let items: Vec<String> = values.iter().map(|value| json(value, 4, usize::MAX)).collect();
-            let list = body.list(&format!("{name}_values"), &items);
+            let list = body.texts(&format!("{name}_values"), &items);
             return format!("Test::one_of({field}, {list})");
         }
         Is::Equals(value) => ("equals", value),
@@ -185,12 +190,17 @@ pub(super) fn literal(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => match number.as_i64() {
-            Some(whole) if i32::try_from(whole).is_ok() => whole.to_string(),
-            Some(whole) => format!("{whole}_i64"),
-            None => number.as_u64().map_or_else(|| number.to_string(), |whole| format!("{whole}_u64")),
-        },
+        Value::Number(number) => self::number(number),
         other => json(other, 4, usize::MAX),
+    }
+}
+
+/// A number; a whole one that is no `i32`, which Rust would take it for, says what it is.
+fn number(number: &Number) -> String {
+    match number.as_i64() {
+        Some(whole) if i32::try_from(whole).is_ok() => whole.to_string(),
+        Some(whole) => format!("{whole}_i64"),
+        None => number.as_u64().map_or_else(|| number.to_string(), |whole| format!("{whole}_u64")),
     }
 }
 
@@ -205,7 +215,7 @@ pub(super) fn json(value: &Value, indent: usize, width: usize) -> String {
         // `rustfmt` lays lists out anew; inside of an object it leaves them alone.
         Value::Array(_) => {
             let wrapped = serde_json::json!({ "value": value });
-            format!("{}[\"value\"].clone()", json(&wrapped, indent, width))
+            format!("{}[\"value\"]\n{}.clone()", json(&wrapped, indent, width), " ".repeat(indent + 4))
         }
         _ => format!("json!({line})"),
     }
@@ -242,6 +252,7 @@ fn compact(value: &Value) -> String {
         }
         Value::Array(items) => format!("[{}]", items.iter().map(compact).collect::<Vec<_>>().join(", ")),
         Value::String(text) => quoted(text),
+        Value::Number(number) => self::number(number),
         other => other.to_string(),
     }
 }

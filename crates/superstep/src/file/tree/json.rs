@@ -3,6 +3,8 @@
 //! `serde_json` says first whether the text is JSON; only what it has accepted is walked, so the walk needs no errors of
 //! its own. A key that is given twice is refused here, because `serde_json` would take the last.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::super::problems::Problems;
@@ -94,6 +96,7 @@ impl Walk<'_> {
 
     fn map(&mut self) -> Option<Kind> {
         let mut entries: Vec<Entry> = Vec::new();
+        let mut keys = BTreeSet::new();
         self.at += 1;
         while self.peek()? != b'}' {
             let start = self.at;
@@ -102,7 +105,7 @@ impl Walk<'_> {
             self.peek()?;
             self.at += 1;
             let value = self.value()?;
-            if entries.iter().any(|entry| entry.key == key) {
+            if !keys.insert(key.clone()) {
                 self.twice.push((start, key.clone()));
             }
             entries.push(Entry { key, key_span, value });

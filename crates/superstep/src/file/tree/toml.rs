@@ -1,10 +1,11 @@
 //! TOML with places: the document of the `toml` crate, in the order of the text.
 
 use serde_json::Number;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::super::problems::Problems;
-use super::{Entry, Kind, Tree};
+use super::{DEPTH, Entry, Kind, Tree, refuse_deep};
 
 /// Errors of syntax that are told: after a few of them the rest is an echo.
 const TOLD: usize = 5;
@@ -18,14 +19,15 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Tree> {
     if !errors.is_empty() {
         return None;
     }
-    let kind = table(document.get_ref(), problems)?;
+    let kind = table(document.get_ref(), DEPTH, problems)?;
     Some(Tree { kind, span: 0..text.len() })
 }
 
-fn table(table: &DeTable<'_>, problems: &mut Problems) -> Option<Kind> {
+/// A table, in which values may be nested so deep.
+fn table(table: &DeTable<'_>, depth: usize, problems: &mut Problems) -> Option<Kind> {
     let mut entries = Vec::new();
     for (key, value) in table {
-        let kind = kind(value.get_ref(), value.span().start, problems);
+        let kind = kind(value, depth - 1, problems);
         let (key_span, key) = (key.span(), key.get_ref().to_string());
         entries.push(kind.map(|kind| Entry { key, key_span, value: Tree { kind, span: value.span() } }));
     }
@@ -34,15 +36,20 @@ fn table(table: &DeTable<'_>, problems: &mut Problems) -> Option<Kind> {
     Some(Kind::Map(entries))
 }
 
-fn kind(value: &DeValue<'_>, offset: usize, problems: &mut Problems) -> Option<Kind> {
-    let number = match value {
+fn kind(value: &Spanned<DeValue<'_>>, depth: usize, problems: &mut Problems) -> Option<Kind> {
+    let offset = value.span().start;
+    if depth == 0 {
+        refuse_deep(offset, problems);
+        return None;
+    }
+    let number = match value.get_ref() {
         DeValue::String(text) => return Some(Kind::Text(text.to_string())),
         DeValue::Boolean(flag) => return Some(Kind::Flag(*flag)),
         DeValue::Datetime(time) => return Some(Kind::Text(time.to_string())),
-        DeValue::Table(inner) => return table(inner, problems),
+        DeValue::Table(inner) => return table(inner, depth, problems),
         DeValue::Array(items) => {
-            let read = |item: &toml::Spanned<DeValue<'_>>, problems: &mut Problems| {
-                let kind = kind(item.get_ref(), item.span().start, problems)?;
+            let read = |item: &Spanned<DeValue<'_>>, problems: &mut Problems| {
+                let kind = kind(item, depth - 1, problems)?;
                 Some(Tree { kind, span: item.span() })
             };
             let items: Vec<Option<Tree>> = items.iter().map(|item| read(item, problems)).collect();

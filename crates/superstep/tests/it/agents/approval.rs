@@ -127,3 +127,19 @@ async fn an_edit_does_not_go_around_the_policy() {
         assert_eq!(lines[4], "model: As you wish.");
     }
 }
+
+/// R-FWK-86: a policy of the node of the tools does not make it ask again, but about tools that it names.
+#[tokio::test]
+async fn a_person_is_asked_once() {
+    for (policy, is_asked_again) in [(Policy::allow(["weather"]), false), (Policy::ask(["delete"]), true)] {
+        let model = Scripted::new([Reply::call("delete", json!({ "path": "a" })), Reply::from("Done.")]);
+        let agent = react_agent(model, [delete()]).middleware(HumanApproval::new()).checkpointer(Memory::new());
+        let agent = agent.tool_node(|node| node.policy(policy)).compile().unwrap();
+        let paused = agent.run("Clean up").thread("t").await.unwrap();
+        assert_eq!(only_question(&paused).name, "approve tool calls");
+        let next = agent.resume("t", json!({ "decisions": [{ "type": "approve" }] })).await.unwrap();
+        assert_eq!(next.questions().len(), usize::from(is_asked_again));
+        let is_gone = transcript(&next.state.messages).contains(&"tool: a is gone".to_owned());
+        assert_eq!(is_gone, !is_asked_again);
+    }
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use superstep::Retry;
 use superstep::agent::{FallbackModel, RetryModel, RetryTools, SelectTools, react_agent};
 use superstep::model::{Request, Trouble};
-use superstep::tool::{SharedTool, ToolSpec, Tools, tool_fn};
+use superstep::tool::{SharedTool, ToolOutput, ToolSpec, Tools, tool_fn};
 
 use super::*;
 
@@ -77,4 +77,44 @@ async fn few_tools_are_shown() {
         assert_eq!(shown(&model.requests()[0]), names);
     }
     assert_eq!(picker.requests()[0].messages[1].text(), "Which?");
+}
+
+/// R-FWK-78: a tool that was held back is not called, though the model asks for it; the others are.
+#[tokio::test]
+async fn tools_that_are_not_shown_are_not_called() {
+    let both = Reply::call("delete", json!({ "path": "a" })).and_call("weather", json!({ "city": "Rome" }));
+    let model = Scripted::new([both, Reply::from("Fine.")]);
+    let tools = Tools::new([weather(), delete()]).unwrap();
+    let agent = react_agent(model, tools).middleware(SelectTools::with(|_| vec!["weather".to_owned()]));
+    let agent = agent.tool_node(|node| node.policy(superstep::tool::Policy::allow(["*"]))).compile().unwrap();
+    let done = agent.run("Go").await.unwrap();
+    assert_eq!(
+        transcript(&done.state.messages)[2..],
+        ["tool: not executed: `delete` is not offered now", "tool: 18 degrees in Rome", "model: Fine."]
+    );
+}
+
+/// R-FWK-78: a result that says itself that it failed is a failure; the last one is told when attempts are used up.
+#[tokio::test(start_paused = true)]
+async fn results_that_are_failures_are_tried_again() {
+    let spec = || ToolSpec::new("flaky", "Fails at first.");
+    for (spec, failures, calls, result) in
+        [(spec().read_only(), 2, 3, "call 3"), (spec().idempotent(), 9, 3, "failed 3"), (spec(), 1, 1, "failed 1")]
+    {
+        let made = Arc::new(AtomicU32::new(0));
+        let counted = made.clone();
+        let tool = tool_fn(spec, move |_: (), _| {
+            let call = counted.fetch_add(1, Ordering::Relaxed) + 1;
+            async move {
+                if call > failures {
+                    return ToolOutput::new(format!("call {call}"));
+                }
+                ToolOutput::error(format!("failed {call}"))
+            }
+        });
+        let model = Scripted::new([Reply::call("flaky", json!({})), Reply::from("Done.")]);
+        let agent = react_agent(model, [tool]).middleware(RetryTools::new(3)).compile().unwrap();
+        let done = agent.run("Try").await.unwrap();
+        assert_eq!((made.load(Ordering::Relaxed), done.state.messages.get(2).unwrap().text()), (calls, result.into()));
+    }
 }

@@ -1,6 +1,8 @@
 //! How often and for how much: limits of calls, tokens and money.
 
-use superstep::agent::{ModelCallLimit, Spending, ToolCallLimit, react_agent};
+use superstep::agent::{
+    Effect, Hook, Jump, ModelCallLimit, Spending, ToolCallLimit, after_model, react_agent, wrap_model,
+};
 use superstep::core::message::Usage;
 use superstep::model::{Budget, Price, Prices};
 use superstep::tool::Tools;
@@ -84,4 +86,41 @@ async fn tokens_and_money_are_limited() {
     assert_eq!(last(&by_money, "Go").await, "18.");
     assert!(model.requests()[0].max_tokens.is_some());
     assert!(last(&by_money, "On").await.contains("the thread cost 3.8000 cents"));
+}
+
+/// R-FWK-72: what is spent counts once, where another hook leads on before it is counted too.
+#[tokio::test]
+async fn spending_is_counted_though_another_hook_jumps() {
+    let said = |words: &'static str| Reply::from(words).with_usage(Usage::new(900, 100));
+    let again = after_model("again", async |hook: Hook| {
+        let is_short = hook.messages().last().is_some_and(|message| message.text() == "Hm.");
+        Ok(if is_short { Effect::jump(Jump::Model).messages(Message::user("More.")) } else { Effect::none() })
+    });
+    let ends = after_model("ends", async |_| Ok(Effect::jump(Jump::End).messages(Message::assistant("Closed."))));
+    let model = Scripted::new([said("Hm."), said("Well, yes."), said("Hm.")]);
+    let agent = react_agent(model, Tools::default()).checkpointer(Memory::new());
+    let agent = agent.middleware(Spending::new().thread_tokens(3_000)).middleware(again.may_jump([Jump::Model]));
+    let agent = agent.compile().unwrap();
+    assert_eq!(last(&agent, "One").await, "Well, yes.");
+    assert!(last(&agent, "Two").await.contains("the thread took 3000 tokens"));
+
+    let model = Scripted::new([said("Hm."), said("Hm.")]);
+    let agent = react_agent(model, Tools::default()).checkpointer(Memory::new());
+    let agent = agent.middleware(Spending::new().thread_tokens(2_000)).middleware(ends.may_jump([Jump::End]));
+    let agent = agent.compile().unwrap();
+    assert_eq!((last(&agent, "One").await, last(&agent, "Two").await), ("Closed.".to_owned(), "Closed.".to_owned()));
+    assert!(last(&agent, "Three").await.contains("the thread took 2000 tokens"));
+}
+
+/// R-FWK-72: an answer of which nobody says which model gave it costs nothing, and is no failure.
+#[tokio::test]
+async fn an_answer_of_no_model_costs_nothing() {
+    let cached = wrap_model("cached", |request, next| async move {
+        let mut answer = next.run(request).await?;
+        answer.message.metadata.remove("model");
+        Ok(answer)
+    });
+    let model = Scripted::new([Reply::from("Noon.").with_usage(Usage::new(900, 100))]);
+    let agent = react_agent(model, Tools::default()).middleware(Spending::new().thread_cents(3.0)).middleware(cached);
+    assert_eq!(last(&agent.checkpointer(Memory::new()).compile().unwrap(), "How late is it?").await, "Noon.");
 }

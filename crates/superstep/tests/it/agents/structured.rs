@@ -1,6 +1,6 @@
 //! Answers as data: asked for by a format or by a tool, checked, corrected.
 
-use superstep::agent::{AnswerBy, react_agent};
+use superstep::agent::{AnswerBy, ModelCallLimit, react_agent};
 use superstep::model::{Request, ToolChoice, Trouble};
 use superstep::tool::Tools;
 use superstep::{Code, JsonSchema};
@@ -86,4 +86,41 @@ async fn an_answer_is_of_one_turn() {
     assert_eq!(model.left(), 0);
     let list = react_agent(Scripted::default(), [weather()]).answer_as::<Vec<String>>().compile();
     assert_eq!(refused(list.map(drop)).code(), Code::InvalidGraph);
+}
+
+/// R-FWK-11: where a hook ends the agent before the model is asked, the answer of an earlier turn is not that of this one.
+#[tokio::test]
+async fn a_hook_that_ends_the_agent_leaves_no_old_answer() {
+    let model = Scripted::new([json!({ "city": "Rome", "degrees": 1 }).to_string()]);
+    let limit = ModelCallLimit::new().per_thread(1);
+    let agent = react_agent(model, [weather()]).answer_as::<Report>().middleware(limit).checkpointer(Memory::new());
+    let agent = agent.compile().unwrap();
+    let one = agent.run("One?").thread("t").await.unwrap();
+    assert_eq!(one.state.answer::<Report>().unwrap().degrees, 1);
+    let two = agent.run("Two?").thread("t").await.unwrap();
+    assert!(two.state.messages.last().unwrap().text().starts_with("Stopped:"));
+    assert_eq!(two.state.structured, None);
+}
+
+/// R-FWK-69: an agent without tools does not take a call for an end: it is refused, and the model is asked again.
+#[tokio::test]
+async fn a_call_of_an_agent_without_tools_is_no_answer() {
+    let right = json!({ "city": "Paris", "degrees": 18 });
+    let wrong = Reply::call("Report", json!({ "city": "Paris" })).and_call("weather", json!({ "city": "Rome" }));
+    for (by, replies, told) in [
+        (AnswerBy::Format, vec![asks_for("Paris"), Reply::from(right.to_string())], 1),
+        (AnswerBy::Tool, vec![asks_for("Paris"), Reply::call("Report", right.clone())], 1),
+        (AnswerBy::Tool, vec![wrong, Reply::call("Report", right.clone())], 2),
+    ] {
+        let model = Scripted::new(replies);
+        let agent = react_agent(model.clone(), Tools::default()).answer_as::<Report>().answer_by(by);
+        let done = agent.compile().unwrap().run("How is it?").await.unwrap();
+        assert_eq!(done.state.structured.as_ref(), Some(&right));
+        let lines = transcript(&done.state.messages);
+        assert!(lines[2..2 + told].contains(&"tool: not executed: there are no tools".to_owned()), "{lines:?}");
+        super::teams::requests(&model);
+    }
+    let endless = Scripted::default().when(|_| true, asks_for("Rome"));
+    let agent = react_agent(endless, Tools::default()).answer_as::<Report>().compile().unwrap();
+    assert_eq!(refused(agent.run("How is it?").await).code(), Code::ModelBadAnswer);
 }

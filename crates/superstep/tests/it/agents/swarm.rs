@@ -180,3 +180,17 @@ fn a_swarm_is_drawn() {
     carol ┄► __end__
     ");
 }
+
+/// R-FWK-11: an agent that says nothing has the word and hands over to nobody.
+#[tokio::test]
+async fn an_agent_that_says_nothing_ends_the_turn() {
+    let mut graph = superstep::agent::messages_graph("mute");
+    let mute = graph.node("mute", superstep::agent::MessagesState::update);
+    graph.edge(START, mute).edge(mute, END);
+    let mute = member("mute", "Says nothing.", graph.compile().unwrap());
+    let alice = Scripted::new([calls("mute")]);
+    let team = swarm([agent("alice", &alice), mute], "alice").compile().unwrap();
+    let done = team.run("Go").await.unwrap();
+    assert_eq!(done.state.messages.last().unwrap().text(), "handed over to mute");
+    assert_eq!(done.state.active_agent.as_deref(), Some("mute"));
+}

@@ -268,6 +268,31 @@ fn teams_that_cannot_work_are_refused() {
         assert_eq!(error.code(), Code::InvalidGraph);
         assert!(error.message().contains(fact), "{error}");
     }
+    // The name of the supervisor is a part of `transfer_back_to_<name>`.
+    for (name, is_fit) in [("x".repeat(47), true), ("x".repeat(48), false), ("the head".to_owned(), false)] {
+        let team = || supervisor(Scripted::default(), [says("a", "")]).name(name.as_str());
+        assert_eq!(team().compile().is_ok(), is_fit, "{name}");
+        assert!(team().without_hand_back().compile().is_ok(), "{name}");
+    }
+}
+
+/// R-FWK-11: two runs that say the same make the same calls, those of hand-backs included, and each has its own id.
+#[tokio::test]
+async fn ids_of_hand_backs_are_the_same_in_each_run() {
+    let ids = async || {
+        let both = calls("a").and_call("transfer_to_b", json!({}));
+        let head = Scripted::new([both, calls("a"), Reply::from("Done.")]);
+        let talks = |name: &str| member(name, "Talks.", react_agent(Scripted::new(["Hm.", "Hm."]), Tools::default()));
+        let team = supervisor(head, [talks("a"), talks("b")]).compile().unwrap();
+        let done = team.run("Go").await.unwrap();
+        assert_paired(&done.state.messages);
+        let made = done.state.messages.iter().flat_map(|message| message.tool_calls.clone());
+        let backs = made.filter(|call| call.name.starts_with("transfer_back_to_"));
+        backs.map(|call| call.id).collect::<Vec<_>>()
+    };
+    let (one, two) = (ids().await, ids().await);
+    assert_eq!(one, two);
+    assert_eq!(one.iter().collect::<BTreeSet<_>>().len(), 3);
 }
 
 #[derive(State, Clone, Serialize, Deserialize)]

@@ -74,6 +74,110 @@ fn a_flood_of_problems_is_cut_off() {
     assert_eq!(error.problems().len(), 100);
 }
 
+/// R-FWK-96: a file full of wrong values is refused without looking at the text once for each of them.
+#[test]
+fn a_file_full_of_problems_is_refused() {
+    let full = |head: &str, item: &str, tail: &str| {
+        let count = (1024 * 1024 - head.len() - tail.len()) / item.len();
+        format!("{head}{}{tail}", item.repeat(count).trim_end_matches(','))
+    };
+    let text = full("{\"interrupt_before\":[", "1,", "]}");
+    let error = GraphFile::parse(&text, Format::Json).map(drop).unwrap_err();
+    let problems = error.problems();
+    assert_eq!(problems.len(), 100);
+    assert_eq!((&*problems[0].pointer, &*problems[99].pointer), ("<json>:1:22", "<json>:1:220"));
+    assert!(error.advice().is_some_and(|help| help.ends_with("more problems are not listed")), "{error}");
+    let names: String = (0..90_000).map(|number| format!("\"{number:x}\":1,")).collect();
+    let error = GraphFile::parse(&full("{\"state\":{", &names, "}}"), Format::Json).map(drop).unwrap_err();
+    assert_eq!(error.problems().len(), 100);
+    let error = GraphFile::parse(&full("{", "\"x\":1,", "}"), Format::Json).map(drop).unwrap_err();
+    assert_eq!(error.problems()[0].pointer, "<json>:1:8");
+    assert_eq!(error.problems()[0].message, "`x` is given twice");
+}
+
+/// R-FWK-96: tables of TOML that nest deeper than the stack bears are refused, whatever the thread.
+#[test]
+fn deep_toml_is_refused() {
+    let first = |text: &str| GraphFile::parse(text, Format::Toml).map(drop).unwrap_err().problems()[0].message.clone();
+    let nested = |levels: usize| format!("{}1{}", "a = { ".repeat(levels), " }".repeat(levels));
+    assert_eq!(first(&nested(64).replace("{ 1 }", "1")), "values are nested more than 64 deep");
+    assert_ne!(first(&nested(63).replace("{ 1 }", "1")), "values are nested more than 64 deep");
+    let keys = vec!["a"; 79].join(".");
+    let deep = format!("[{keys}]\n{}{keys} = 1{}", format!("{keys} = {{ ").repeat(78), " }".repeat(78));
+    assert_eq!(first(&deep), "values are nested more than 64 deep");
+    assert!(first(&format!("{deep}\n = ")).starts_with("not TOML"));
+}
+
+/// A graph that names a graph file in so many nodes; without any, it sets a field.
+fn leads_to(file: &str, nodes: usize) -> String {
+    let names: Vec<String> = (0..nodes.max(1)).map(|number| format!("n{number}")).collect();
+    let node = match nodes {
+        0 => json!({ "kind": "set", "values": { "a": 1 } }),
+        _ => json!({ "kind": "subgraph", "file": file }),
+    };
+    let nodes: serde_json::Map<String, Value> = names.iter().map(|name| (name.clone(), node.clone())).collect();
+    let edges = json!([{ "from": "START", "to": names }, { "from": names, "to": "END" }]);
+    json!({ "name": "t", "state": { "a": {} }, "nodes": nodes, "edges": edges }).to_string()
+}
+
+/// R-FWK-96: graph files that name graph files are counted as often as they are named, so that they end.
+#[test]
+fn graph_files_lead_to_so_many_files() {
+    let folder = Folder::new("many");
+    let message =
+        |path: &std::path::Path| GraphFile::open(path).map(drop).map_err(|error| error.problems()[0].message.clone());
+    let too_many = Err("graph files lead to more than 1000 files".to_owned());
+    folder.write("7.json", &leads_to("", 0));
+    for level in (0..7).rev() {
+        folder.write(&format!("{level}.json"), &leads_to(&format!("{}.json", level + 1), 30));
+    }
+    assert_eq!(message(&folder.0.join("0.json")), too_many);
+    // Thirty graphs of thirty are 930 files.
+    let file = GraphFile::open(folder.0.join("5.json")).unwrap();
+    let names: Vec<_> = file.files().iter().filter_map(|file| file.file_name()?.to_str()).collect();
+    assert_eq!(names, ["5.json", "6.json", "7.json"]);
+    assert!(file.build(&superstep::file::Parts::new()).is_ok());
+    assert_eq!(message(&folder.write("most.json", &leads_to("7.json", 1000))), Ok(()));
+    assert_eq!(message(&folder.write("8.json", &leads_to("most.json", 1))), too_many);
+}
+
+/// R-FWK-96: a graph that was read before is not taken deeper than graph files may lead.
+#[test]
+fn graph_files_lead_only_so_deep() {
+    let folder = Folder::new("deep");
+    folder.write("9.json", &leads_to("", 0));
+    for level in (0..9).rev() {
+        folder.write(&format!("{level}.json"), &leads_to(&format!("{}.json", level + 1), 1));
+    }
+    assert!(GraphFile::open(folder.0.join("2.json")).is_ok());
+    let deep = "graph files lead to graph files more than 8 deep";
+    let error = GraphFile::open(folder.0.join("1.json")).map(drop).unwrap_err();
+    assert_eq!(error.problems()[0].message, deep);
+    let both = leads_to("4.json", 2).replacen("4.json", "2.json", 1);
+    assert!(GraphFile::open(folder.write("shallow.json", &both.replace("2.json", "3.json"))).is_ok());
+    let error = GraphFile::open(folder.write("both.json", &both)).map(drop).unwrap_err();
+    assert_eq!(error.problems()[0].message, deep);
+}
+
+/// R-FWK-96: a pipe is no file, and nobody waits for what it may say.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused() {
+    let folder = Folder::new("pipe");
+    for name in ["pipe.json", "pipe.md"] {
+        let made = std::process::Command::new("mkfifo").arg(folder.0.join(name)).status().unwrap();
+        assert!(made.success());
+    }
+    let error = GraphFile::open(folder.0.join("pipe.json")).map(drop).unwrap_err();
+    assert!(error.to_string().ends_with("/pipe.json` cannot be read: it is not a file"), "{error}");
+    let error = GraphFile::open(folder.write("graph.json", &leads_to("pipe.json", 1))).map(drop).unwrap_err();
+    assert_eq!(error.problems()[0].message, "`pipe.json` cannot be read: it is not a file");
+    let ask = leads_to("", 0).replace("\"set\"", "\"interrupt\"");
+    let ask = ask.replace("\"values\":{\"a\":1}", "\"prompt_file\":\"pipe.md\",\"output\":\"a\"");
+    let error = GraphFile::open(folder.write("ask.json", &ask)).map(drop).unwrap_err();
+    assert_eq!(error.problems()[0].message, "`pipe.md` cannot be read: it is not a file");
+}
+
 /// R-FWK-96: TOML and JSON are two forms of one thing.
 #[test]
 fn toml_and_json_are_two_forms_of_one_graph() {

@@ -57,3 +57,37 @@ async fn requests_and_calls_have_no_secrets() {
     let failing = Scripted::new(Vec::<&str>::new()).redacted(Redaction::default());
     assert!(failing.complete("hi").await.is_err());
 }
+
+/// Thinks, speaks and calls two tools, each without a blank at its end.
+struct Thinker;
+
+impl Model for Thinker {
+    fn info(&self) -> ModelInfo {
+        Speaker("").info()
+    }
+
+    async fn answer(&self, _request: &Request, out: &mut Pieces<'_>) -> superstep::Result<Answer> {
+        let call = |index: usize| ToolCallPiece { index, args: format!("[{index}]"), ..ToolCallPiece::default() };
+        out.tell(Piece::Reasoning("I ask ada@example.com".to_owned())).await;
+        out.tell(Piece::Text("Done".to_owned())).await;
+        out.tool_call(call(0)).await;
+        out.tool_call(call(1)).await;
+        Ok(Answer::new(Message::assistant("Done"), self.info()))
+    }
+}
+
+/// R-FWK-91: what was held back of one thing is told before anything of the next.
+#[tokio::test]
+async fn pieces_stay_in_order() {
+    let mut stream = Thinker.redacted(Redaction::default()).stream("hi");
+    let mut said = Vec::new();
+    while let Some(piece) = stream.next().await {
+        said.push(match piece.unwrap() {
+            Piece::Reasoning(text) => format!("thinks {text}"),
+            Piece::Text(text) => format!("says {text}"),
+            Piece::ToolCall(call) => format!("calls {}", call.args),
+            _ => panic!("unknown"),
+        });
+    }
+    assert_eq!(said, ["thinks I ask ", "thinks [REDACTED:mail]", "says Done", "calls [0]", "calls [1]"]);
+}

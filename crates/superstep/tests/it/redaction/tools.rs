@@ -124,13 +124,9 @@ async fn secrets_told_inside_of_a_tool_are_found_nowhere() {
     let tells = inner.node("tells", tells.retry(Retry::default()));
     let fails = inner.node("fails", async |_cx: Cx| Err::<InnerUpdate, NodeError>(NodeError::new(SECRETS)));
     inner.edge(START, tells).edge(tells, fails).edge(fails, END);
-    let keeps = tool_fn(ToolSpec::new("keeps", "Keeps."), async |(): (), cx: ToolCx| {
-        let kept = cx.get::<Cx>()?.once("kept", async { Ok::<_, NodeError>(SECRETS.to_owned()) }).await?;
-        Ok::<_, ToolError>(kept)
-    });
     let inner = inner.compile().unwrap().as_tool("inner", "A graph.");
-    let tools = || ToolNode::new([inner.clone(), keeps.clone(), asking()]).errors(Errors::Text);
-    let calls = ["inner", "keeps", "asking"];
+    let tools = || ToolNode::new([inner.clone(), asking()]).errors(Errors::Text);
+    let calls = ["inner", "asking"];
     let (disk, _) = run(tools(), &calls).await;
     disk.assert_clean();
     let (disk, _) = run(tools().without_redaction(), &calls).await;
