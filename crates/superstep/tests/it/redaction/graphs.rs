@@ -47,7 +47,7 @@ async fn leaks(redaction: Option<Redaction>) -> Disk {
 
 /// R-FWK-91: inputs, updates of nodes and from outside, records, questions, answers, events, the words of models, errors and
 /// graphs inside: where a graph redacts, no secret is found in checkpoints, events, streams or on disk.
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_graph_redacts_what_enters_it() {
     leaks(Some(Redaction::default())).await.assert_clean();
     assert_eq!(leaks(None).await.leaks(), NEEDLES, "the search must be able to find them");

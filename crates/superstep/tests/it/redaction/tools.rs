@@ -69,7 +69,7 @@ async fn secrets_of_a_tool_are_found_nowhere() {
 
 /// R-FWK-91, R-PLN-35: a tool that fails with secrets in its error: told the model, or failing the run after a retry,
 /// they are found nowhere.
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn secrets_in_errors_are_found_nowhere() {
     for errors in [Errors::Text, Errors::Propagate] {
         let (disk, done) = run(ToolNode::new([failing()]).errors(errors.clone()), &["failing"]).await;
@@ -107,7 +107,7 @@ async fn a_node_says_what_is_redacted() {
 }
 
 /// R-FWK-91: what a graph that is a tool tells while it runs, and what a tool keeps, has no secrets either.
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn secrets_told_inside_of_a_tool_are_found_nowhere() {
     #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
     struct Inner {
