@@ -22,7 +22,7 @@ pub struct AgentState {
     #[reduce(messages)]
     pub messages: Messages,
     /// The answer as data, where the agent was told its form: see [`super::ReactAgent::answer_as`] and
-    /// [`answer`](Self::answer).
+    /// [`AgentState::answer`].
     pub structured: Option<Value>,
     /// What is counted of the turn.
     #[state(private)]
