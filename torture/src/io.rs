@@ -97,7 +97,15 @@ fn count(calls: &str) -> Result<u64, String> {
 
 fn order(folder: &Folder, life: u32) -> Order {
     let effects = Some(folder.join("effects"));
-    Order { threads: vec![THREAD.to_owned()], laps: SIZE.0, weight: SIZE.1, effects, life, ..Order::default() }
+    Order {
+        threads: vec![THREAD.to_owned()],
+        laps: SIZE.0,
+        weight: SIZE.1,
+        effects,
+        life,
+        keeps: true,
+        ..Order::default()
+    }
 }
 
 /// One run on a disk that fails, and one on the same disk when it is well again.

@@ -49,8 +49,8 @@ pub(crate) async fn tell_thread(store: &SharedCheckpointer, thread: &str, with_v
     match read(store, thread, with_values).await {
         Ok((seen, values, kept)) => {
             seen.into_iter().for_each(|seen| Told::Seen(seen).tell());
-            Told::Read { thread: thread.to_owned(), values }.tell();
             Told::Kept { thread: thread.to_owned(), kept }.tell();
+            Told::Read { thread: thread.to_owned(), values }.tell();
         }
         Err(error) => {
             let (code, message) = (error.code().name().to_owned(), spoken(&error));

@@ -61,6 +61,7 @@ impl Trial<'_> {
             life,
             // The lock on a file goes with the process; a server has to miss it first.
             waits: !self.place.is_file(),
+            keeps: true,
             planted: self.planted.map(str::to_owned),
             ..Order::default()
         }

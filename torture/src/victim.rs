@@ -38,6 +38,8 @@ pub(crate) struct Order {
     pub(crate) is_patient: bool,
     /// Ask again while another has the thread.
     pub(crate) waits: bool,
+    /// Keep events.
+    pub(crate) keeps: bool,
     /// A bug of the engine to live with, by name.
     pub(crate) planted: Option<String>,
 }
@@ -117,8 +119,8 @@ impl Victim<'_> {
     }
 
     async fn perform(&self, thread: &str, run: Run<Work, Effects>) -> Result<()> {
-        let run =
-            run.checkpointer(self.store.clone()).context(self.effects.clone()).recursion_limit(10_000).keep_events();
+        let run = run.checkpointer(self.store.clone()).context(self.effects.clone()).recursion_limit(10_000);
+        let run = if self.order.keeps { run.keep_events() } else { run };
         let mut stream = run.stream();
         while let Some(event) = stream.next().await {
             if let Some(told) = telling(thread, &event) {

@@ -55,10 +55,11 @@ async fn save_numbered<'a>(
         *last = saver.last_event(thread).await?;
         kept.sort_out(*last);
     }
+    let others = kept.waiting();
     for event in events {
         sink.keep_machine(shared, event);
     }
-    let batch = kept.take(*last);
+    let batch = kept.take(*last, others);
     let stored = |(number, body): &(u64, serde_json::Value)| StoredEvent {
         number: *number,
         run: shared.run,

@@ -60,13 +60,20 @@ impl Keeper {
         lock(&self.waiting).unsure.retain(|(number, _)| *number > last);
     }
 
-    /// What waits, numbered from behind the last; comes back unless it is said to be saved.
-    pub(crate) fn take(&self, last: u64) -> Batch<'_> {
+    /// How many events wait.
+    pub(crate) fn waiting(&self) -> usize {
+        let waiting = lock(&self.waiting);
+        waiting.unsure.len() + waiting.events.len()
+    }
+
+    /// What waits, numbered from behind the last. Unless it is said to be saved the first `others` come back; the rest
+    /// speak of what the commit was to save, and go with it.
+    pub(crate) fn take(&self, last: u64, others: usize) -> Batch<'_> {
         let waiting = &mut *lock(&self.waiting);
         let earlier = std::mem::take(&mut waiting.unsure).into_iter().map(|(_, body)| body);
         let written = waiting.events.drain(..).map(|event| form::told(serde_json::to_value(&event).map_err(not_json)));
         let events = (last + 1..).zip(earlier.chain(written)).collect();
-        Batch { kept: self, events, is_saved: false }
+        Batch { kept: self, events, others, is_saved: false }
     }
 }
 
@@ -74,6 +81,7 @@ impl Keeper {
 pub(crate) struct Batch<'a> {
     kept: &'a Keeper,
     events: Vec<(u64, Value)>,
+    others: usize,
     is_saved: bool,
 }
 
@@ -90,6 +98,7 @@ impl Batch<'_> {
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
         if !self.is_saved {
+            self.events.truncate(self.others);
             lock(&self.kept.waiting).unsure = std::mem::take(&mut self.events);
         }
     }
