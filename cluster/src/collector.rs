@@ -2,13 +2,12 @@
 //! definitions of the OpenTelemetry project and reads metrics with the parser of the Prometheus project
 //! (`collector.py`). What it got is in its memory; it ends with its owner, whose pipe it reads.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::run;
+use crate::program::python_with;
 
 /// What is installed, by name.
 const PACKAGES: [&str; 2] = ["opentelemetry-proto==1.45.2", "prometheus-client==0.26.0"];
@@ -27,7 +26,7 @@ impl Collector {
     /// # Errors
     /// When there is no Python, the packages cannot be had, or it does not start.
     pub fn start(target: &Path) -> Result<Self, String> {
-        let python = install(target)?;
+        let python = python_with(&target.join("collector"), &PACKAGES)?;
         let failed = |error: std::io::Error| format!("the collector did not start: {error}");
         let mut command = Command::new(python);
         command.args(["-c", PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -91,23 +90,4 @@ impl Drop for Collector {
         drop(self.child.kill());
         drop(self.child.wait());
     }
-}
-
-/// The Python that has the packages. Any number may ask at once.
-fn install(target: &Path) -> Result<PathBuf, String> {
-    let home = target.join("collector");
-    let unkept = |error: std::io::Error| format!("{}: {error}", home.display());
-    std::fs::create_dir_all(&home).map_err(unkept)?;
-    let lock = File::create(home.join("lock")).map_err(unkept)?;
-    lock.lock().map_err(unkept)?;
-    let (python, note) = (home.join("bin/python"), home.join("installed"));
-    let wanted = PACKAGES.join(" ");
-    if std::fs::read_to_string(&note).is_ok_and(|installed| installed == wanted) {
-        return Ok(python);
-    }
-    run(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
-    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    run(Command::new(&python).args(words).args(PACKAGES))?;
-    std::fs::write(&note, wanted).map_err(unkept)?;
-    Ok(python)
 }

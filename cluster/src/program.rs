@@ -1,4 +1,4 @@
-//! The programs of PostgreSQL: where they are, how they are started, and what they said.
+//! Programs of others: where those of PostgreSQL are, how they are started, what they said; a Python with packages.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -68,6 +68,26 @@ fn nameless() -> std::io::Result<File> {
     let file = File::options().create(true).truncate(true).read(true).write(true).open(&path)?;
     std::fs::remove_file(path)?;
     Ok(file)
+}
+
+/// A Python of its own in a folder, with these packages, got once. Any number may ask at once.
+///
+/// # Errors
+/// When there is no Python, or the packages cannot be had.
+pub(crate) fn python_with(home: &Path, packages: &[&str]) -> Result<PathBuf, String> {
+    let unkept = |error: std::io::Error| format!("{}: {error}", home.display());
+    std::fs::create_dir_all(home).map_err(unkept)?;
+    let lock = File::create(home.join("lock")).map_err(unkept)?;
+    lock.lock().map_err(unkept)?;
+    let (python, note, wanted) = (home.join("bin/python"), home.join("installed"), packages.join(" "));
+    if std::fs::read_to_string(&note).is_ok_and(|installed| installed == wanted) {
+        return Ok(python);
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(home))?;
+    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    run(Command::new(&python).args(words).args(packages))?;
+    std::fs::write(&note, wanted).map_err(unkept)?;
+    Ok(python)
 }
 
 pub(crate) fn is_root() -> bool {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::program::python_with;
 use crate::{free_port, run};
 
 /// The id of the one access key that a server knows.
@@ -36,17 +37,7 @@ pub struct S3 {
 /// # Errors
 /// When there is no Python, or the packages cannot be had.
 pub fn install(target: &Path) -> Result<PathBuf, String> {
-    let home = target.join("moto");
-    let (python, note) = (home.join("bin/python"), home.join("installed"));
-    let wanted = PACKAGES.join(" ");
-    if std::fs::read_to_string(&note).is_ok_and(|installed| installed == wanted) {
-        return Ok(python);
-    }
-    run(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
-    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    run(Command::new(&python).args(words).args(PACKAGES))?;
-    std::fs::write(&note, wanted).map_err(|error| format!("{}: {error}", note.display()))?;
-    Ok(python)
+    python_with(&target.join("moto"), &PACKAGES)
 }
 
 impl S3 {
