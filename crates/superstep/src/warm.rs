@@ -36,6 +36,8 @@ impl WarmStates {
     /// Keeps the state of a thread whose run has ended.
     pub(crate) fn keep(&self, thread: &ThreadId, store: &SharedCheckpointer, warm: Warm) {
         let mut kept = lock(&self.0);
+        // No run can come back to a thread of a store that is gone.
+        kept.retain(|kept| !kept.store.is_gone());
         if kept.len() >= KEPT {
             kept.pop_front();
         }

@@ -47,12 +47,12 @@ pub(super) fn keep_thoughts(message: Message, thoughts: Vec<Value>) -> Message {
 /// All messages, with open calls closed, which every provider refuses.
 pub(super) fn messages(ask: &Ask<'_>) -> Result<Vec<ChatMessage>> {
     let mut messages: Vec<ChatMessage> = Vec::new();
-    for message in close_unanswered(&ask.request.messages, "the conversation went on without it") {
+    for message in close_unanswered(&ask.request.messages, "the conversation went on without it").iter() {
         let (role, content) = match message.role {
-            Role::System => (ChatRole::System, said(ask, &message)?),
-            Role::User => (ChatRole::User, said(ask, &message)?),
-            Role::Assistant => (ChatRole::Assistant, answered(ask, &message)?),
-            Role::Tool => (ChatRole::Tool, vec![tool_result(ask, &message)?]),
+            Role::System => (ChatRole::System, said(ask, message)?),
+            Role::User => (ChatRole::User, said(ask, message)?),
+            Role::Assistant => (ChatRole::Assistant, answered(ask, message)?),
+            Role::Tool => (ChatRole::Tool, vec![tool_result(ask, message)?]),
             other => return Err(ask.refuse(format!("a message of the role {other:?} cannot be sent"))),
         };
         if content.is_empty() {

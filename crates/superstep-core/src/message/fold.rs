@@ -33,6 +33,15 @@ impl Messages {
     /// Fails, and changes nothing, if the update removes an id that is neither in the list nor put before it.
     pub fn fold(&mut self, edits: MessageEdits) -> Result<Change, Fault> {
         let mut edits = edits.0;
+        // One more message is what nearly every update says.
+        if let [MessageEdit::Put(message)] = &*edits
+            && self.is_new(message)
+            && let Some(MessageEdit::Put(message)) = edits.pop()
+        {
+            let from = self.len();
+            self.push(message.into());
+            return Ok(Change::Appended { from });
+        }
         let last_remove_all = edits.iter().rposition(|edit| matches!(edit, MessageEdit::RemoveAll));
         let script = match last_remove_all {
             None => Plan::of(self, edits)?.script(),
@@ -41,6 +50,30 @@ impl Messages {
         let change = script.change(self.len());
         self.apply(script);
         Ok(change)
+    }
+
+    /// Whether an update only adds messages behind those that are there.
+    pub(crate) fn is_appended_to_by(&self, edits: &MessageEdits) -> bool {
+        edits.0.iter().all(|edit| match edit {
+            MessageEdit::Put(message) => self.is_new(message),
+            MessageEdit::Remove(_) | MessageEdit::RemoveAll => false,
+        })
+    }
+
+    /// Whether no message of the list has the id of this one.
+    fn is_new(&self, message: &Message) -> bool {
+        message.id.as_ref().is_none_or(|id| self.place(id.as_str()).is_none())
+    }
+
+    /// Takes away what was added behind the first messages.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        while self.len() > length
+            && let Some(message) = self.list.pop_back()
+        {
+            if let Some(id) = &message.id {
+                self.index.remove(id.as_str());
+            }
+        }
     }
 
     /// The items that a change brought, read from the list as that change left it.
@@ -274,6 +307,7 @@ mod tests {
 
     use super::*;
     use crate::message::{RemoveAll, RemoveMessage};
+    use crate::reducer::{AddMessages, Reducer as _, Saved};
 
     /// Folds an update in JSON into messages of the user given as `id:text`, and compares texts and change.
     fn check(before: &[&str], update: Value, expected: Result<(&[&str], Change), &str>) {
@@ -576,6 +610,24 @@ mod tests {
     }
 
     proptest! {
+        /// What takes a fold back leaves the list as it was, also when the fold was refused.
+        #[test]
+        fn any_fold_can_be_taken_back(
+            first in prop::collection::vec(any_edit(), 0..6),
+            then in prop::collection::vec(any_edit(), 0..4),
+        ) {
+            let mut messages = Messages::new();
+            let _ = messages.fold(first.into());
+            let (before, mut back) = (messages.clone(), None);
+            let _ = AddMessages::reduce_with_undo(&mut messages, then.into(), &mut back);
+            match back.expect("there is always a way back") {
+                Saved::Value(value) => messages = value,
+                Saved::Undo(undo) => undo(&mut messages),
+            }
+            assert_indexed(&messages);
+            prop_assert_eq!(&messages, &before);
+        }
+
         /// R-GRA-24, R-GRA-27, R-GRA-28, R-FWK-42: the fold does what the slow one does or changes nothing, and what
         /// `part` gave replays to the same list.
         #[test]

@@ -51,8 +51,15 @@ impl Messages {
     }
 
     /// The messages, in order, to be shared and not copied.
-    pub fn shared(&self) -> impl ExactSizeIterator<Item = &Arc<Message>> {
+    pub fn shared(&self) -> impl DoubleEndedIterator<Item = &Arc<Message>> + ExactSizeIterator {
         self.list.iter()
+    }
+
+    /// All messages, shared and not copied.
+    pub fn to_vec(&self) -> Vec<Arc<Message>> {
+        let mut all = Vec::with_capacity(self.len());
+        self.list.leaves().for_each(|leaf| all.extend_from_slice(leaf));
+        all
     }
 
     /// The message at that place.

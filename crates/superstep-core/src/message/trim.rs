@@ -2,6 +2,7 @@
 //!
 //! Nothing here changes a state; `Trimmed::removals` is the update that does.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -123,7 +124,8 @@ fn earliest_within(room: u64, weights: &[u64]) -> usize {
     weights.len() - fits.count()
 }
 
-/// Closes every call that has no answer with a tool message "not executed: …", behind the answers that are there.
+/// Closes every call that has no answer with a tool message "not executed: …", behind the answers that are there; gives
+/// the list itself where none is open.
 ///
 /// Providers refuse a list in which a call is left open.
 ///
@@ -134,8 +136,12 @@ fn earliest_within(room: u64, weights: &[u64]) -> usize {
 /// let closed = close_unanswered(&[call.into()], "the run was cancelled");
 /// assert_eq!(closed[1].text(), "not executed: the run was cancelled");
 /// ```
-pub fn close_unanswered(messages: &[Arc<Message>], reason: &str) -> Vec<Arc<Message>> {
-    let mut closed = Vec::with_capacity(messages.len());
+pub fn close_unanswered<'a>(messages: &'a [Arc<Message>], reason: &str) -> Cow<'a, [Arc<Message>]> {
+    let has_open = |place: usize| open_calls(&messages[place], &messages[place + 1..]).next().is_some();
+    if !(0..messages.len()).any(has_open) {
+        return Cow::Borrowed(messages);
+    }
+    let mut closed = Vec::with_capacity(messages.len() + 1);
     let mut rest = messages;
     while let Some((message, after)) = rest.split_first() {
         closed.push(Arc::clone(message));
@@ -143,20 +149,23 @@ pub fn close_unanswered(messages: &[Arc<Message>], reason: &str) -> Vec<Arc<Mess
         if message.tool_calls.is_empty() {
             continue;
         }
-        // Some models count their calls anew in every turn, so an answer belongs to the call before it.
-        let turn = after.iter().take_while(|message| message.role != Role::Assistant);
-        let is_open =
-            |call: &&ToolCall| !turn.clone().any(|message| message.tool_call_id.as_deref() == Some(call.id.as_str()));
         let answers = after.iter().take_while(|message| message.role == Role::Tool).count();
         closed.extend_from_slice(&after[..answers]);
         rest = &after[answers..];
-        let open = message.tool_calls.iter().filter(is_open);
-        closed.extend(open.map(|call| {
+        closed.extend(open_calls(message, after).map(|call| {
             let answer = Message::tool(&call.id, format!("not executed: {reason}")).with_name(&call.name);
             Arc::new(answer.with_status(ToolStatus::Error))
         }));
     }
-    closed
+    Cow::Owned(closed)
+}
+
+/// The calls of a message that nothing after it answers.
+fn open_calls<'a>(message: &'a Message, after: &'a [Arc<Message>]) -> impl Iterator<Item = &'a ToolCall> {
+    // Some models count their calls anew in every turn, so an answer belongs to the call before it.
+    let turn = after.iter().take_while(|message| message.role != Role::Assistant);
+    let is_answer = |call: &ToolCall, message: &Message| message.tool_call_id.as_deref() == Some(call.id.as_str());
+    message.tool_calls.iter().filter(move |call| !turn.clone().any(|message| is_answer(call, message)))
 }
 
 #[cfg(test)]
@@ -227,7 +236,7 @@ mod tests {
     fn open_calls_are_closed() {
         let close = |words: &str| {
             let all: Vec<_> = list(words).list.iter().cloned().collect();
-            spell(&close_unanswered(&all, "stopped"))
+            spell(close_unanswered(&all, "stopped").iter())
         };
         assert_eq!(close("u c1 t1 a"), "u c1 t1 a");
         assert_eq!(close("u c1"), "u c1 not executed: stopped");
@@ -236,8 +245,9 @@ mod tests {
         assert_eq!(close("c1 t1 c1 u"), "c1 t1 c1 not executed: stopped u");
         let call = |id: &str| ToolCall::new(id, "tool", 1);
         let two = Message::assistant("calls").with_tool_calls([call("1"), call("2")]);
-        let closed = close_unanswered(&[two.into(), Message::tool("2", "two").into()], "stopped");
-        assert_eq!(spell(&closed), "calls two not executed: stopped");
+        let half_answered = [two.into(), Message::tool("2", "two").into()];
+        let closed = close_unanswered(&half_answered, "stopped");
+        assert_eq!(spell(closed.iter()), "calls two not executed: stopped");
         assert_eq!(closed[2].tool_call_id.as_deref(), Some("1"));
         assert_eq!(closed[2].status, ToolStatus::Error);
     }

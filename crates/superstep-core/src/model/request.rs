@@ -93,7 +93,7 @@ impl Request {
 
 impl From<&Messages> for Request {
     fn from(messages: &Messages) -> Self {
-        Self { messages: messages.shared().cloned().collect(), ..Self::default() }
+        Self { messages: messages.to_vec(), ..Self::default() }
     }
 }
 

@@ -314,6 +314,12 @@ impl KnownCheckpointer {
     pub fn is(&self, checkpointer: &SharedCheckpointer) -> bool {
         std::ptr::addr_eq(self.0.as_ptr(), Arc::as_ptr(&checkpointer.0))
     }
+
+    /// True when nobody has it any more.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
+    }
 }
 
 impl From<&SharedCheckpointer> for KnownCheckpointer {

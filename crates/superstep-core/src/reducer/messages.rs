@@ -29,8 +29,18 @@ impl Reducer<Messages> for AddMessages {
     fn restore(value: &mut Messages, change: &Change, part: Datum) -> Result<(), Fault> {
         value.restore(change, part.take::<Vec<Arc<Message>>>()?)
     }
-    fn save(value: &Messages) -> Saved<Messages> {
-        Saved::Value(value.clone())
+    fn reduce_with_undo(
+        current: &mut Messages,
+        input: MessageEdits,
+        back: &mut Option<Saved<Messages>>,
+    ) -> Result<Change, Fault> {
+        let before = current.len();
+        *back = Some(match current.is_appended_to_by(&input) {
+            // A copy would share the list, and sharing makes every append copy the end of it.
+            true => Saved::Undo(Box::new(move |messages| messages.truncate(before))),
+            false => Saved::Value(current.clone()),
+        });
+        current.fold(input)
     }
     fn read(value: Value) -> Result<MessageEdits, Vec<Fault>> {
         MessageEdits::try_from(value).map_err(|fault| vec![fault])

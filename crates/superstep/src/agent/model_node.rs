@@ -48,8 +48,10 @@ impl<C> Node<AgentState, C> for ModelNode {
 
 impl ModelNode {
     async fn request(&self, state: &AgentState, is_last: bool) -> Result<Request> {
-        let system = self.prompt.as_ref().map(|prompt| Arc::new(Message::system(prompt(state))));
-        let mut request = Request::new(system.into_iter().chain(state.messages.shared().cloned()));
+        let mut request = Request::from(&state.messages);
+        if let Some(prompt) = &self.prompt {
+            request.messages.insert(0, Arc::new(Message::system(prompt(state))));
+        }
         request.tools = match &self.fixed {
             Some(specs) => specs.clone(),
             None => self.tools.specs().await?,

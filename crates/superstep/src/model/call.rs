@@ -1,5 +1,6 @@
 //! How a node asks a model: pieces reach whoever watches, the cost is counted, and the answer says who gave it.
 
+use std::borrow::Cow;
 use std::future::IntoFuture;
 use std::sync::Arc;
 
@@ -134,7 +135,9 @@ impl Asked {
     pub(crate) async fn ask(self) -> Result<Answer> {
         let Self { cx, mut model, mut request, tags } = self;
         // Providers refuse a list in which a call is left open.
-        request.messages = close_unanswered(&request.messages, "the run went on without it");
+        if let Cow::Owned(closed) = close_unanswered(&request.messages, "the run went on without it") {
+            request.messages = closed;
+        }
         if let Some(redaction) = cx.0.shared.redaction() {
             request = redact_request(redaction, request);
             model = Redacted::new(model, redaction.clone()).into();

@@ -51,7 +51,7 @@ impl Doubtful<'_> {
                 Verdict::Refuse("the approval is for another call".to_owned())
             }
             Approval::Approve { .. } => Verdict::Run(self.known, self.args),
-            Approval::Edit { args, .. } => match self.known.check(&args) {
+            Approval::Edit { args, .. } => match self.known.check(&Value::Object(args.clone())) {
                 Ok(()) => Verdict::Run(self.known, args),
                 Err(error) => Verdict::Fail(failure(self.call, FailureKind::BadArguments, error.message)),
             },

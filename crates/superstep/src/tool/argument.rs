@@ -82,7 +82,7 @@ pub(super) fn read<T: Arguments>(args: Map<String, Value>, schema: &Value) -> Re
 /// # Errors
 /// Which arguments do not fit and what was expected, without any value.
 pub fn check_arguments(spec: &ToolSpec, args: &Map<String, Value>) -> Result<(), ToolError> {
-    check(spec, validator(spec).as_ref(), args)
+    check(spec, validator(spec).as_ref(), &Value::Object(args.clone()))
 }
 
 /// The check of a tool's schema; a schema that is none checks nothing, and is the tool's own business.
@@ -90,11 +90,13 @@ pub(super) fn validator(spec: &ToolSpec) -> Option<Schema> {
     Schema::new((*spec.input_schema).clone()).ok()
 }
 
-pub(super) fn check(spec: &ToolSpec, schema: Option<&Schema>, args: &Map<String, Value>) -> Result<(), ToolError> {
-    let mut problems = unknown(&spec.input_schema, args);
-    problems.extend(missing(&spec.input_schema, args));
+/// As [`check_arguments`], with the check made before; the arguments are an object.
+pub(super) fn check(spec: &ToolSpec, schema: Option<&Schema>, args: &Value) -> Result<(), ToolError> {
+    let named = args.as_object();
+    let mut problems = named.map(|named| unknown(&spec.input_schema, named)).unwrap_or_default();
+    problems.extend(named.into_iter().flat_map(|named| missing(&spec.input_schema, named)));
     let has_named = !problems.is_empty();
-    let faults = schema.map(|schema| schema.blind_faults(&Value::Object(args.clone()))).unwrap_or_default();
+    let faults = schema.map(|schema| schema.blind_faults(args)).unwrap_or_default();
     // At the top a schema speaks of what is missing or too much, which was said already.
     let faults = faults.into_iter().filter(|fault| !(has_named && fault.pointer.is_empty()));
     problems.extend(faults.map(|fault| match fault.pointer.strip_prefix('/') {

@@ -90,7 +90,7 @@ impl Job<'_> {
             Verdict::Run(known, args) => (known, args),
         };
         teller.started(self.call).await;
-        match self.attempts(&known, &args, &teller).await {
+        match self.attempts(&known, args, &teller).await {
             Ok(output) => {
                 let frame = frame(self);
                 let settled = frame.settled(&self.cx, output);
@@ -121,10 +121,17 @@ impl Job<'_> {
         self.redacting.failure(failure(self.call, kind, text))
     }
 
-    async fn attempts(&self, known: &Known, args: &Map<String, Value>, teller: &Teller) -> Result<ToolOutput, Trouble> {
+    async fn attempts(
+        &self,
+        known: &Known,
+        mut args: Map<String, Value>,
+        teller: &Teller,
+    ) -> Result<ToolOutput, Trouble> {
         let spec = known.tool.spec();
         for attempt in 1.. {
-            let failure = match self.attempt(known, args.clone(), teller).await {
+            // After the last attempt nobody needs them.
+            let given = if attempt <= spec.retries { args.clone() } else { std::mem::take(&mut args) };
+            let failure = match self.attempt(known, given, teller).await {
                 Ok(output) if output.is_error && !matches!(self.errors, Errors::Text) => {
                     let text = output.content.as_ref().map(|content| content.text().into_owned());
                     self.failure(FailureKind::Failed, text.unwrap_or_default())

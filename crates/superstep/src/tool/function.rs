@@ -1,5 +1,6 @@
 //! Functions as tools: typed arguments in, anything that can be told a model out.
 
+use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -38,9 +39,15 @@ pub struct AsCommand;
 /// Marks results that may be errors.
 pub struct Fallible<M>(PhantomData<M>);
 
-impl<T: Serialize> IntoToolOutput<AsData> for T {
+impl<T: Serialize + 'static> IntoToolOutput<AsData> for T {
     fn into_tool_output(self) -> Result<ToolOutput, ToolError> {
-        let value = serde_json::to_value(self)?;
+        let mut given = Some(self);
+        // Taken as it is: the results of tools are mostly texts, and may be long.
+        let text = (&mut given as &mut dyn Any).downcast_mut::<Option<String>>().and_then(Option::take);
+        if let Some(text) = text {
+            return Ok(text.into());
+        }
+        let value = serde_json::to_value(given)?;
         // Nothing is not the same as null.
         if value.is_null() && size_of::<T>() == 0 {
             return Ok(ToolOutput::new("done"));

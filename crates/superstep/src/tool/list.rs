@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::port::{BoxFuture, SharedTool};
 use superstep_core::tool::{ToolError, ToolSpec};
@@ -53,7 +53,8 @@ impl Known {
         Arc::new(Self { tool, schema: OnceLock::new() })
     }
 
-    pub(super) fn check(&self, args: &Map<String, Value>) -> Result<(), ToolError> {
+    /// Holds arguments, which are an object, against the schema.
+    pub(super) fn check(&self, args: &Value) -> Result<(), ToolError> {
         let spec = self.tool.spec();
         let schema = self.schema.get_or_init(|| argument::validator(spec));
         argument::check(spec, schema.as_ref(), args)

@@ -1,6 +1,8 @@
 //! The node that runs what a model asks for.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -13,7 +15,7 @@ use superstep_core::suggest::known_names;
 use super::approve::{Doubtful, ask_each, ask_together, was_told};
 use super::call::{CAP, Job, Verdict, failure};
 use super::errors::{Errors, FailureKind};
-use super::list::{KnownTools, Tools};
+use super::list::{Known, KnownTools, Tools};
 use super::outcome::{Settled, combine};
 use super::parallel::{End, Work, run_all};
 use super::policy::{Policy, Rule};
@@ -57,6 +59,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 #[must_use = "give it to a graph"]
 pub struct ToolNode {
     tools: Tools,
+    /// The tools by name, where no source can change them; made when they are first needed.
+    fixed: OnceLock<KnownTools>,
     field: String,
     errors: Errors,
     policy: Policy,
@@ -73,6 +77,7 @@ impl ToolNode {
     pub fn new(tools: impl Into<Tools>) -> Self {
         Self {
             tools: tools.into(),
+            fixed: OnceLock::new(),
             field: "messages".to_owned(),
             errors: Errors::Text,
             policy: Policy::default(),
@@ -141,7 +146,7 @@ impl ToolNode {
 
     async fn turn(&self, cx: &Cx) -> Result<Output, NodeError> {
         let turn = Turn::read(cx, &self.field)?;
-        let tools = self.tools.known().await?;
+        let tools = self.known().await?;
         let judged = self.judge(cx, &turn, &tools).await?;
         let asked = cx.0.cell.take_asked();
         // A call without siblings is kept with the node's own result, which follows at once; not where that may wait.
@@ -163,6 +168,17 @@ impl ToolNode {
         }
         let settled = self.all_settled(cx, asked, run_all(work, self.at_once).await).await?;
         combine(cx, &self.field, &turn, settled)
+    }
+
+    async fn known(&self) -> Result<Cow<'_, KnownTools>, NodeError> {
+        if let Some(known) = self.fixed.get() {
+            return Ok(Cow::Borrowed(known));
+        }
+        let known = self.tools.known().await?;
+        match self.tools.has_sources() {
+            true => Ok(Cow::Owned(known)),
+            false => Ok(Cow::Borrowed(self.fixed.get_or_init(|| known))),
+        }
     }
 
     /// What all calls gave. Comes back only when no call has failed the node and none waits for a person.
@@ -234,8 +250,7 @@ impl ToolNode {
         if rule == Rule::Deny {
             return Look::Clear(Verdict::Refuse(format!("the policy forbids `{}`", call.name)));
         }
-        let checked = arguments(call).and_then(|args| known.check(&args).map(|()| args).map_err(|error| error.message));
-        match checked {
+        match arguments(call, known) {
             Err(text) => Look::Clear(Verdict::Fail(failure(call, FailureKind::BadArguments, text))),
             Ok(args) if rule == Rule::Ask => Look::Doubt(Doubtful { place, call, known: known.clone(), args }),
             Ok(args) => Look::Clear(Verdict::Run(known.clone(), args)),
@@ -257,21 +272,39 @@ impl<S, C> Node<S, C> for ToolNode {
     }
 }
 
-/// The arguments of a call: models write nothing where there are none.
-fn arguments(call: &ToolCall) -> Result<Map<String, Value>, String> {
+/// The arguments of a call that fit the tool: models write nothing where there are none.
+fn arguments(call: &ToolCall, known: &Known) -> Result<Map<String, Value>, String> {
     let bad = |what: &str| format!("bad arguments for `{}`: {what}", call.name);
+    let none = Value::Object(Map::new());
     let args = match &call.args {
-        Value::Object(args) => args.clone(),
-        Value::Null => Map::new(),
-        Value::String(text) if text.trim().is_empty() => Map::new(),
+        args @ Value::Object(_) => args,
+        Value::Null => &none,
+        Value::String(text) if text.trim().is_empty() => &none,
         Value::String(_) => return Err(bad("they are not JSON; expected an object")),
         _ => return Err(bad("expected an object")),
     };
-    let bytes = serde_json::to_string(&args).map_or(0, |text| text.len());
+    // Written only where they may be too long: nearly all are far from it.
+    let bytes = if longest(args) > CAP { args.to_string().len() } else { 0 };
     if bytes > CAP {
         return Err(bad(&format!("they are {bytes} bytes long, and may be {CAP}")));
     }
-    Ok(args)
+    known.check(args).map_err(|error| error.message)?;
+    Ok(args.as_object().cloned().unwrap_or_default())
+}
+
+/// How many bytes a value takes at most when it is written as JSON.
+fn longest(value: &Value) -> usize {
+    // The longest escape of a byte has six, `\u0000`.
+    let quoted = |text: &str| text.len().saturating_mul(6).saturating_add(2);
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(number) => number.to_string().len(),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => items.iter().fold(2, |sum: usize, item| sum.saturating_add(longest(item) + 1)),
+        Value::Object(entries) => {
+            entries.iter().fold(2, |sum, (key, item)| sum.saturating_add(quoted(key)).saturating_add(longest(item) + 2))
+        }
+    }
 }
 
 fn unknown(name: &str, tools: &KnownTools) -> String {
@@ -280,5 +313,31 @@ fn unknown(name: &str, tools: &KnownTools) -> String {
     match known.is_empty() {
         true => format!("no tool `{name}`; there are none"),
         false => format!("no tool `{name}`; {}", known_names(&name, &known)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Otherwise arguments that are too long would pass.
+    #[test]
+    fn no_value_is_written_longer_than_the_longest() {
+        let escaped = "\u{1}\"\\\n".repeat(9);
+        let rows = [
+            json!(null),
+            json!(false),
+            json!(-1.5e-300),
+            json!(u64::MAX),
+            json!(escaped),
+            json!([]),
+            json!([[1, null], [true, "ä"], escaped]),
+            json!({ "": {}, "key": [{ "a": false }], (escaped.clone()): escaped }),
+        ];
+        for value in rows {
+            assert!(value.to_string().len() <= longest(&value), "{value}");
+        }
     }
 }

@@ -286,7 +286,7 @@ fn outward(cx: &Cx, field: &str, turn: &Turn, all: &[Settled]) -> Result<Option<
     };
     let answers = all.iter().filter_map(|settled| settled.message.as_ref());
     let missing: Vec<&Message> =
-        std::iter::once(&turn.message).chain(answers).filter(|wanted| !is_said(wanted)).collect();
+        std::iter::once(&*turn.message).chain(answers).filter(|wanted| !is_said(wanted)).collect();
     let missing = serde_json::to_value(missing)?;
     whole.updates.insert(0, Map::from_iter([(field.to_owned(), missing)]));
     Ok(Some(whole))

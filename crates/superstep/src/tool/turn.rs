@@ -1,6 +1,7 @@
 //! What the model asks for: the calls of its last message that nobody has answered.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use superstep_core::change::Change;
 use superstep_core::error::{Code, Error, Result};
@@ -45,9 +46,9 @@ pub fn ensure_answered(messages: &Messages) -> Result<()> {
 }
 
 /// The last message of the model, and the places of its open calls.
-fn last(messages: &Messages) -> Option<(&Message, Vec<usize>)> {
+fn last(messages: &Messages) -> Option<(&Arc<Message>, Vec<usize>)> {
     let mut answered = BTreeSet::new();
-    for message in messages.iter().rev() {
+    for message in messages.shared().rev() {
         match message.role {
             Role::Assistant => {
                 let calls = message.tool_calls.iter().enumerate();
@@ -63,7 +64,7 @@ fn last(messages: &Messages) -> Option<(&Message, Vec<usize>)> {
 
 /// The last message of the model, and its open calls by their place.
 pub(super) struct Turn {
-    pub(super) message: Message,
+    pub(super) message: Arc<Message>,
     open: Vec<usize>,
 }
 

@@ -1,6 +1,9 @@
 //! What is saved of threads: order and parents of checkpoints, new inputs, copies, removals.
 
+use std::sync::Arc;
+
 use serde_json::json;
+use superstep::agent::{MessagesState, messages_graph};
 use superstep::core::checkpoint::Namespace;
 use superstep::core::checkpoint::Source;
 use superstep::core::forward_checkpointer;
@@ -305,4 +308,20 @@ async fn a_state_that_is_still_there_is_not_read_again() {
     }
     let done = build().run(json!({ "log": "said" })).thread("t").await.unwrap();
     assert_eq!((log(&done.state).len(), read()), (12, 1), "another graph has to read it");
+}
+
+/// What a graph remembers of a thread, to go on faster, goes when the store of the thread is gone.
+#[tokio::test]
+async fn nothing_is_remembered_of_a_store_that_is_gone() {
+    let mut graph = messages_graph("greet");
+    let greet = graph.node("greet", |_said: View<MessagesState>| Message::assistant("Hello!"));
+    graph.edge(START, greet).edge(greet, END);
+    let graph = graph.compile().unwrap();
+    let run = async |store: Memory| {
+        let done = graph.run("Hi").checkpointer(store).thread("t").await.unwrap();
+        done.state.messages.shared().next().map(Arc::downgrade).unwrap()
+    };
+    let said = run(Memory::new()).await;
+    run(Memory::new()).await;
+    assert!(said.upgrade().is_none());
 }
