@@ -291,7 +291,7 @@ pub(crate) fn spoken(event: &Event) -> String {
         Event::Values { step, .. } => format!("the values of step {step}"),
         Event::Checkpoint { step, id, .. } => format!("checkpoint {id} of step {step}"),
         Event::Interrupted { questions } => format!("{} questions", questions.len()),
-        Event::Warning { message } => message.clone(),
+        Event::Warning { message, .. } => message.clone(),
         _ => "something new".to_owned(),
     }
 }

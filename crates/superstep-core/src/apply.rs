@@ -48,6 +48,8 @@ pub struct Applied {
     pub changes: SmallVec<[(FieldId, Change); 2]>,
     /// What was let pass but should be known.
     pub warnings: Vec<String>,
+    /// Fields that are set once and whose later value was ignored, with a sentence about each.
+    pub ignored: Vec<(FieldId, String)>,
 }
 
 /// Folds updates into a state, in the order given, and says what changed.
@@ -243,7 +245,7 @@ impl<'a> Fold<'a> {
                 .help("leave the field out, start a new thread, or drop `set_once`")
                 .at_node(&**node));
         }
-        self.applied.warnings.push(format!("{message}: the value from `{node}` was ignored"));
+        self.applied.ignored.push((write.field, format!("{message}: the value from `{node}` was ignored")));
         Ok(())
     }
 

@@ -260,9 +260,7 @@ impl Machine {
         // An input that contradicts a value set once is the caller's mistake, never ignored.
         let rules = FoldRules { strict_set_once: true, keep_undo: false };
         let (applied, _) = self.fold(vec![TaskUpdate { node: "input".into(), update }], rules)?;
-        for warning in &applied.warnings {
-            self.warn(warning.clone());
-        }
+        self.warn_of(&applied);
         Ok(applied)
     }
 

@@ -96,6 +96,10 @@ pub enum Event {
     },
     /// Something was let pass that should be known.
     Warning {
+        /// Which kind, for programs: `set_once_ignored`, or `warning` where there is no more to say.
+        code: &'static str,
+        /// The field, where it is about one.
+        field: Option<Arc<str>>,
         /// What.
         message: String,
     },

@@ -1,5 +1,7 @@
 //! The end of a superstep: all tasks have ended, now the run goes on, waits, hands over or fails.
 
+use std::sync::Arc;
+
 use super::finish::finished_nodes;
 use super::{End, Event, Machine, Phase, Status};
 use crate::advance::advance;
@@ -148,9 +150,7 @@ impl Machine {
         };
         self.clear_ephemeral(&mut applied);
         self.count_since_input(&applied);
-        for warning in &applied.warnings {
-            self.warn(warning.clone());
-        }
+        self.warn_of(&applied);
         let finished = finished_nodes(&self.slots);
         self.remember(&finished);
         let leads = self.slots.iter_mut().filter_map(|slot| match &mut slot.status {
@@ -228,8 +228,23 @@ impl Machine {
 
     /// Notes something that is let pass but should be known: for the result, and for whoever watches.
     pub fn warn(&mut self, message: String) {
+        self.warn_as("warning", None, message);
+    }
+
+    /// Notes what a fold let pass.
+    pub(super) fn warn_of(&mut self, applied: &Applied) {
+        for message in &applied.warnings {
+            self.warn(message.clone());
+        }
+        for (field, message) in &applied.ignored {
+            let name = self.graph.schema.field(*field).name.clone();
+            self.warn_as("set_once_ignored", Some(name), message.clone());
+        }
+    }
+
+    fn warn_as(&mut self, code: &'static str, field: Option<Arc<str>>, message: String) {
         if self.config.observe {
-            self.tell(Event::Warning { message: message.clone() });
+            self.tell(Event::Warning { code, field, message: message.clone() });
         }
         self.warnings.push(message);
     }

@@ -84,7 +84,7 @@ async fn context_leaves_no_trace() {
             EventKind::Machine(Event::Values { state, .. }) => state.schema.to_json(&*state.state).unwrap().to_string(),
             EventKind::Machine(Event::TaskDone { update, .. }) => format!("{update:?}"),
             EventKind::Machine(Event::Interrupted { questions }) => serde_json::to_string(&questions).unwrap(),
-            EventKind::Machine(Event::Warning { message }) => message,
+            EventKind::Machine(Event::Warning { message, .. }) => message,
             EventKind::Custom { value, .. } => value.to_string(),
             _ => String::new(),
         };

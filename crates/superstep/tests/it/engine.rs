@@ -172,7 +172,7 @@ fn machine_line(event: &Event) -> String {
         Event::Checkpoint { step, next, .. } => format!("{step} saved, next {next:?}"),
         Event::TaskAsked { node, step, .. } => format!("{step} {node} asked"),
         Event::Interrupted { questions } => format!("asks {}", questions.len()),
-        Event::Warning { message } => format!("warning: {message}"),
+        Event::Warning { message, .. } => format!("warning: {message}"),
         _ => "?".to_owned(),
     }
 }

@@ -91,7 +91,7 @@ async fn a_field_that_is_set_once_keeps_its_first_value() {
     let mut stream = debate(false).run(Debate::input().topic("Should AI be regulated?")).thread("t").stream();
     let mut events = Vec::new();
     while let Some(event) = stream.next().await {
-        if let EventKind::Machine(superstep::core::machine::Event::Warning { message }) = event.kind {
+        if let EventKind::Machine(superstep::core::machine::Event::Warning { message, .. }) = event.kind {
             events.push(message);
         }
     }

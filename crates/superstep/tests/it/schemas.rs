@@ -263,7 +263,7 @@ async fn unknown_keys_may_be_kept_or_dropped() {
     let mut stream = misspelt(UnknownFields::Drop).run(json!({ "title": "t", "more": 1 })).thread("t").stream();
     let mut warnings = Vec::new();
     while let Some(event) = stream.next().await {
-        if let EventKind::Machine(superstep::core::machine::Event::Warning { message }) = event.kind {
+        if let EventKind::Machine(superstep::core::machine::Event::Warning { message, .. }) = event.kind {
             warnings.push(message);
         }
     }

@@ -207,7 +207,7 @@ async fn warnings_of_a_graph_inside_reach_the_result() {
     let mut stream = graph.run(json!({ "n": 0 })).stream();
     let mut told = 0;
     while let Some(event) = stream.next().await {
-        if let EventKind::Machine(Event::Warning { message }) = event.kind {
+        if let EventKind::Machine(Event::Warning { message, .. }) = event.kind {
             told += usize::from(message.contains("`join`"));
         }
     }
