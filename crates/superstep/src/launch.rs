@@ -35,7 +35,7 @@ mod answered;
 mod told;
 
 use answered::{answered_ids, told_why};
-use told::{graph_run, sink, told_first, told_last};
+use told::{graph_run, sink, tell_start, told_first, told_last};
 
 /// Time and ids of a process, unless a run brings its own.
 pub(crate) fn real_world() -> &'static (Arc<dyn Clock>, Arc<dyn World>) {
@@ -198,8 +198,8 @@ async fn begin_run(mut call: Box<Call>) -> Result<Box<Begun>> {
         let error = told_why(&shared, &machine, answers, error).await;
         return Err(error.on_thread(shared.thread.as_ref()));
     }
-    if let (Some(sink), Some(input)) = (&shared.sink, told) {
-        sink.started(&shared, input).await;
+    if let Some(input) = told {
+        Box::pin(tell_start(&shared, input, call.checkpointer.as_ref())).await?;
     }
     Ok(Box::new(Begun { machine, shared, store: call.checkpointer, _place: place }))
 }

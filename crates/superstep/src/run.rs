@@ -23,8 +23,8 @@ use crate::executor::{Tasks, detach, run_task, task_cx};
 
 mod kept;
 
-pub(crate) use kept::save_events;
 use kept::{keeping, save_with_events};
+pub(crate) use kept::{save_events, save_start};
 
 /// Runs a machine to its end.
 pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &mut Tasks) -> Result<Outcome> {
@@ -37,10 +37,13 @@ pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &m
             return Err(cancelled_error());
         }
         shared.hand_over_records(machine);
+        let is_watched = shared.sink.is_some();
         // A reader that is behind holds the run back here, where nothing is asked for yet that could be lost.
-        publish(machine, shared).await;
+        if is_watched {
+            publish(machine, shared).await;
+        }
         let step = machine.step();
-        if matches!(step, Step::Run(_)) {
+        if is_watched && matches!(step, Step::Run(_)) {
             publish(machine, shared).await;
         }
         match step {
@@ -156,10 +159,10 @@ async fn save_step(machine: &mut Machine, shared: &Shared, commit: Box<Commit>) 
     // Where everything is saved at the end, some was made in the same breath as this commit.
     let mut told = machine.take_events();
     let saved = Box::pin(save_with_events(shared, machine, &told, *commit)).await;
-    saved.map_err(|error| shared.not_saved(machine, error))?;
+    let stamps = saved.map_err(|error| shared.not_saved(machine, error))?;
     machine.saved();
     told.extend(machine.take_events());
-    Box::pin(sink.publish_saved(shared, told)).await;
+    Box::pin(sink.publish_saved(shared, stamps, told)).await;
     Ok(())
 }
 
@@ -264,13 +267,16 @@ async fn wind_up(machine: &mut Machine, shared: &Shared, tasks: &mut Tasks) -> O
         match machine.step() {
             Step::Save(commit) => {
                 let mut told = machine.take_events();
-                save_with_events(shared, machine, &told, *commit).await.ok()?;
+                let stamps = save_with_events(shared, machine, &told, *commit).await.ok()?;
                 machine.saved();
                 told.extend(machine.take_events());
                 // What was planned and called off at once has not begun.
-                told.retain(|event| !matches!(event, Event::TaskStarted { .. }));
+                let has_begun = |event: &Event| !matches!(event, Event::TaskStarted { .. });
+                let stamped = told.iter().zip(stamps).filter(|(event, _)| has_begun(event));
+                let stamps = stamped.map(|(_, stamp)| stamp).collect();
+                told.retain(has_begun);
                 if let Some(sink) = &shared.sink {
-                    sink.publish_saved(shared, told).await;
+                    sink.publish_saved(shared, stamps, told).await;
                 }
             }
             Step::Run(_) => machine.cancel(),

@@ -31,7 +31,7 @@ pub use events::{EventData, EventForm, EventMetadata, EventStream, StreamEvent};
 pub(crate) use graph_run::NO_STREAM;
 pub use graph_run::{GraphEnd, GraphRun};
 pub(crate) use heard::Interest;
-pub(crate) use kept::Keeper;
+pub(crate) use kept::{Batch, Keeper, Stamp};
 pub(crate) use parts::interest;
 pub use parts::{PartData, PartStream, StreamMode, StreamPart};
 pub use said::{ModelCall, ModelEvent, ToolEvent, ToolRun};
@@ -46,6 +46,9 @@ const BUFFER: usize = 64;
 pub struct RunEvent {
     /// Its place among the events of the run, as this reader gets them: each is higher than the one before.
     pub seq: u64,
+    /// Its number on the thread, of a run that keeps its events; of the first, where it is told as several. 0 otherwise.
+    /// Events of parallel tasks may come in a slightly different order than that of their numbers.
+    pub number: u64,
     /// When, in microseconds since 1970, by the run's clock.
     pub time: i64,
     /// The graph, with its place in the run.

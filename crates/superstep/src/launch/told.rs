@@ -8,11 +8,12 @@ use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::machine::Outcome;
+use superstep_core::port::SharedCheckpointer;
 use superstep_core::state::Draft;
 
 use crate::call::{Call, Input};
 use crate::context::Shared;
-use crate::run::{save_events, unless_cancelled};
+use crate::run::{save_events, save_start, unless_cancelled};
 use crate::stream::{GraphEnd, GraphRun, Keeper, Sink};
 use crate::subgraph::{told_end, told_input};
 
@@ -36,6 +37,13 @@ pub(super) fn graph_run(call: &Call, run: RunId, thread: Option<ThreadId>) -> Ar
     let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
     let said = (call.tags.clone().into(), Arc::new(metadata));
     Arc::new(GraphRun::new(run, &call.program.topology, (Namespace::root(), thread), said, None))
+}
+
+/// Tells that the run has begun, once that is saved where events are kept.
+pub(super) async fn tell_start(shared: &Shared, input: Value, store: Option<&SharedCheckpointer>) -> Result<()> {
+    let Some(sink) = &shared.sink else { return Ok(()) };
+    let told = sink.started_once(shared, input, save_start(shared, store)).await;
+    told.map_err(|error| error.on_thread(shared.thread.as_ref()))
 }
 
 /// Tells that the run is over: its last event, after all that it speaks of is saved.

@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 use superstep_core::datum::Datum;
 use superstep_core::error::Result;
 use superstep_core::machine::{Event, Machine};
-use superstep_core::port::{Commit, StoredEvent};
+use superstep_core::port::{Commit, SharedCheckpointer, StoredEvent};
 
-use super::save;
+use super::{UnderWay, save};
 use crate::context::Shared;
-use crate::stream::{Keeper, Sink};
+use crate::stream::{Batch, Keeper, Sink, Stamp};
 
 /// Where events go, when they are kept.
 pub(super) fn keeping(shared: &Shared) -> Option<(&Sink, &Keeper)> {
@@ -18,17 +18,33 @@ pub(super) fn keeping(shared: &Shared) -> Option<(&Sink, &Keeper)> {
 }
 
 /// Saves a commit with the events that belong to it: those the machine made before it, and those that may be told once
-/// it is saved.
+/// it is saved. How they were kept, in this order.
 pub(super) async fn save_with_events(
     shared: &Shared,
     machine: &Machine,
     before: &[Event],
     commit: Commit,
-) -> Result<()> {
+) -> Result<Vec<Stamp>> {
     if keeping(shared).is_none() {
-        return save(shared, &commit).await;
+        save(shared, &commit).await?;
+        return Ok(Vec::new());
     }
     save_numbered(shared, before.iter().chain(machine.saving_events()), commit).await
+}
+
+/// Saves that the run has begun, in the store itself, however the run saves: from here on no other run gives its events
+/// the numbers of this one.
+pub(crate) async fn save_start(shared: &Shared, store: Option<&SharedCheckpointer>) -> Result<()> {
+    let (Some((_, kept)), Some(lease), Some(store)) = (keeping(shared), &shared.lease, store) else { return Ok(()) };
+    let mut last = kept.last.lock().await;
+    let batch = kept.take(0);
+    let events = stored(shared, &batch);
+    let newest = events.last().map_or(*last, |event| event.number);
+    let _under_way = UnderWay::begin(&shared.saving);
+    store.commit(&Commit { events, ..Commit::empty(lease.clone(), shared.namespace.clone()) }).await?;
+    batch.saved();
+    *last = newest;
+    Ok(())
 }
 
 /// Saves events that came after the last commit. What cannot be saved now is lost: the run itself is saved.
@@ -45,8 +61,8 @@ async fn save_numbered<'a>(
     shared: &Shared,
     events: impl Iterator<Item = &'a Event> + Send,
     mut commit: Commit,
-) -> Result<()> {
-    let Some((sink, kept)) = keeping(shared) else { return Ok(()) };
+) -> Result<Vec<Stamp>> {
+    let Some((sink, kept)) = keeping(shared) else { return Ok(Vec::new()) };
     // Held while the commit is under way: what is numbered later is saved later. Only then are the events of this commit
     // laid with those that wait: another one must not take them along.
     let mut last = kept.last.lock().await;
@@ -56,16 +72,9 @@ async fn save_numbered<'a>(
         kept.sort_out(*last);
     }
     let others = kept.waiting();
-    for event in events {
-        sink.keep_machine(shared, event);
-    }
-    let batch = kept.take(*last, others);
-    let stored = |(number, body): &(u64, serde_json::Value)| StoredEvent {
-        number: *number,
-        run: shared.run,
-        body: Datum::json(body.clone()),
-    };
-    commit.events = batch.events().iter().map(stored).collect();
+    let stamps = events.map(|event| sink.keep_machine(shared, event)).collect();
+    let batch = kept.take(others);
+    commit.events = stored(shared, &batch);
     let newest = commit.events.last().map(|event| event.number);
     if newest.is_some() || commit.checkpoint.is_some() || !commit.pending.is_empty() || commit.status.is_some() {
         let saved = save(shared, &commit).await;
@@ -74,5 +83,14 @@ async fn save_numbered<'a>(
     }
     batch.saved();
     *last = newest.unwrap_or(*last);
-    Ok(())
+    Ok(stamps)
+}
+
+fn stored(shared: &Shared, batch: &Batch<'_>) -> Vec<StoredEvent> {
+    let stored = |(number, body): &(u64, serde_json::Value)| StoredEvent {
+        number: *number,
+        run: shared.run,
+        body: Datum::json(body.clone()),
+    };
+    batch.events().iter().map(stored).collect()
 }

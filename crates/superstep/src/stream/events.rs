@@ -48,6 +48,13 @@ impl<T: Unpin> EventStream<T> {
         self
     }
 
+    /// Tells events as [`crate::Run::keep_events`] stores them: what a node or a model begins with is not repeated, its
+    /// `checkpoint_id` names it.
+    pub fn as_kept(mut self) -> Self {
+        self.projection = Projection::stored(0);
+        self
+    }
+
     /// The next event, or `None` when the run has ended.
     ///
     /// # Cancel safety

@@ -1,6 +1,7 @@
 //! Events that are kept: written in the commit of what they speak of, and numbered, so that a reader can come back.
 //!
-//! Previews (pieces of answers, progress of tools) are not kept; a later event holds them whole.
+//! An event has its number from the moment it is told, and is stored under it. Previews (pieces of answers, progress of
+//! tools) have numbers too and are not kept; a later event holds them whole.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -13,6 +14,13 @@ use super::events::Projection;
 use super::{EventKind, ModelEvent, RunEvent, StreamEvent, ToolEvent, form};
 use crate::context::{Shared, lock};
 
+/// The number and the time under which something is kept; 0 where it is not.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Stamp {
+    pub(super) number: u64,
+    pub(super) time: i64,
+}
+
 /// What waits for the next commit.
 pub(crate) struct Keeper {
     waiting: Mutex<Waiting>,
@@ -23,31 +31,46 @@ pub(crate) struct Keeper {
 }
 
 struct Waiting {
+    /// Numbers the events.
     projection: Projection,
     events: VecDeque<StreamEvent>,
     /// What was handed to a commit of which nobody knows whether it came about.
     unsure: Vec<(u64, Value)>,
 }
 
+/// How many numbers a run may give to events between two commits. Each run begins further than that behind the last event
+/// that was saved: what an earlier one told and did not live to save has a number that is never given again.
+const STRIDE: u64 = 1_000_000;
+
 impl Keeper {
-    /// Keeps events from behind the one with this number.
+    /// Keeps events of a run, on a thread whose last event has this number.
     pub(crate) fn new(last: u64) -> Self {
-        let projection = Projection::stored();
+        let begin = if last == 0 { 0 } else { (last / STRIDE + 2) * STRIDE };
+        let projection = Projection::stored(begin);
         let waiting = Waiting { projection, events: VecDeque::new(), unsure: Vec::new() };
         let (last, has_failed) = (tokio::sync::Mutex::new(last), AtomicBool::new(false));
         Self { waiting: Mutex::new(waiting), last, has_failed }
     }
 
-    pub(super) fn keep(&self, shared: &Shared, kind: &EventKind) {
+    /// Numbers what is said, and keeps it unless it is a preview. The number is that of the first event it is told as.
+    pub(super) fn keep(&self, shared: &Shared, kind: &EventKind) -> Stamp {
         let is_preview = matches!(
             kind,
             EventKind::Model { what: ModelEvent::Piece { .. }, .. }
                 | EventKind::Tool { what: ToolEvent::Progress { .. }, .. }
         );
-        let Some(graph) = shared.graph.clone().filter(|_| !is_preview) else { return };
-        let event = RunEvent { seq: 0, time: shared.clock.now(), graph, kind: kind.clone() };
         let waiting = &mut *lock(&self.waiting);
-        waiting.projection.project(&event, &mut waiting.events);
+        let (number, time) = (waiting.projection.seq + 1, shared.clock.now());
+        match &shared.graph {
+            Some(_) if is_preview => waiting.projection.seq = number,
+            Some(graph) => {
+                let (graph, kind) = (graph.clone(), kind.clone());
+                let event = RunEvent { seq: 0, number, time, graph, kind };
+                waiting.projection.project(&event, &mut waiting.events);
+            }
+            None => {}
+        }
+        Stamp { number, time }
     }
 
     /// Whether a commit with events was let go of while it was under way.
@@ -66,13 +89,15 @@ impl Keeper {
         waiting.unsure.len() + waiting.events.len()
     }
 
-    /// What waits, numbered from behind the last. Unless it is said to be saved the first `others` come back; the rest
-    /// speak of what the commit was to save, and go with it.
-    pub(crate) fn take(&self, last: u64, others: usize) -> Batch<'_> {
+    /// What waits. Unless it is said to be saved the first `others` come back; the rest speak of what the commit was to
+    /// save, and go with it.
+    pub(crate) fn take(&self, others: usize) -> Batch<'_> {
         let waiting = &mut *lock(&self.waiting);
-        let earlier = std::mem::take(&mut waiting.unsure).into_iter().map(|(_, body)| body);
-        let written = waiting.events.drain(..).map(|event| form::told(serde_json::to_value(&event).map_err(not_json)));
-        let events = (last + 1..).zip(earlier.chain(written)).collect();
+        let mut events = std::mem::take(&mut waiting.unsure);
+        events.extend(waiting.events.drain(..).map(|event| {
+            let body = form::told(serde_json::to_value(&event).map_err(not_json));
+            (event.metadata.seq, body)
+        }));
         Batch { kept: self, events, others, is_saved: false }
     }
 }

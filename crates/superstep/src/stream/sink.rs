@@ -9,7 +9,7 @@ use superstep_core::port::StateRef;
 use tokio::sync::mpsc;
 
 use super::{
-    BUFFER, EventKind, GraphEnd, GraphRun, Interest, Keeper, ModelCall, ModelEvent, RunEvent, ToolEvent, ToolRun,
+    BUFFER, EventKind, GraphEnd, GraphRun, Interest, Keeper, ModelCall, ModelEvent, RunEvent, Stamp, ToolEvent, ToolRun,
 };
 use crate::conclude::output_of;
 use crate::context::{Cx, Shared, lock};
@@ -69,10 +69,8 @@ impl Sink {
     /// Tells what the machine says, after it was saved where it is.
     pub(crate) async fn publish(&self, shared: &Shared, events: Vec<Event>) {
         // All of them before a reader is waited for.
-        for event in &events {
-            self.keep_machine(shared, event);
-        }
-        self.publish_saved(shared, events).await;
+        let stamps = events.iter().map(|event| self.keep_machine(shared, event)).collect();
+        self.publish_saved(shared, stamps, events).await;
     }
 
     /// The outermost graph was saved, and what happened inside with it.
@@ -83,10 +81,10 @@ impl Sink {
         }
     }
 
-    /// Tells what the machine says and what the store has been given already.
-    pub(crate) async fn publish_saved(&self, shared: &Shared, events: Vec<Event>) {
+    /// Tells what the machine says and what the store has been given already, as it was kept.
+    pub(crate) async fn publish_saved(&self, shared: &Shared, stamps: Vec<Stamp>, events: Vec<Event>) {
         if let Some(live) = &self.live {
-            let mut telling = Telling { live, shared, events: events.into_iter() };
+            let mut telling = Telling { live, shared, stamps: stamps.into_iter(), events: events.into_iter() };
             while telling.is_left() {
                 if telling.is_early() {
                     lock(&live.later).early.extend(telling.next());
@@ -102,16 +100,31 @@ impl Sink {
     }
 
     /// Hands what the machine says to the store.
-    pub(crate) fn keep_machine(&self, shared: &Shared, event: &Event) {
-        if let (Some(kept), Some(graph)) = (&self.kept, &shared.graph)
-            && !is_hidden(graph, event)
-        {
-            kept.keep(shared, &EventKind::Machine(event.clone()));
+    pub(crate) fn keep_machine(&self, shared: &Shared, event: &Event) -> Stamp {
+        match (&self.kept, &shared.graph) {
+            (Some(kept), Some(graph)) if !is_hidden(graph, event) => {
+                kept.keep(shared, &EventKind::Machine(event.clone()))
+            }
+            _ => Stamp::default(),
         }
     }
 
     pub(crate) async fn started(&self, shared: &Shared, input: Value) {
         self.tell(shared, EventKind::Started { input }, |interest| interest.graphs).await;
+    }
+
+    /// As [`Sink::started`], once `saved` has saved that it has begun.
+    pub(crate) async fn started_once<E>(
+        &self,
+        shared: &Shared,
+        input: Value,
+        saved: impl Future<Output = Result<(), E>>,
+    ) -> Result<(), E> {
+        let kind = EventKind::Started { input };
+        let stamp = self.keep(shared, &kind);
+        saved.await?;
+        self.send(shared, stamp, kind, |interest| interest.graphs).await;
+        Ok(())
     }
 
     pub(crate) async fn ended(&self, shared: &Shared, end: GraphEnd, output: Value) {
@@ -158,11 +171,16 @@ impl Sink {
     /// Tells a piece of an answer without waiting; gives it back when the reader is behind.
     pub(crate) fn try_piece(&self, cx: &Cx, call: &Arc<ModelCall>, what: ModelEvent) -> Option<ModelEvent> {
         let live = self.live.as_ref()?;
-        match live.sender.try_send(event(&cx.0.shared, EventKind::Model { call: call.clone(), what })?) {
-            Err(mpsc::error::TrySendError::Full(RunEvent { kind: EventKind::Model { what, .. }, .. })) => Some(what),
+        let room = match live.sender.try_reserve() {
+            Ok(room) => room,
+            Err(mpsc::error::TrySendError::Full(())) => return Some(what),
             // A reader that has gone does not stop the run here.
-            _ => None,
-        }
+            Err(mpsc::error::TrySendError::Closed(())) => return None,
+        };
+        let kind = EventKind::Model { call: call.clone(), what };
+        let stamp = self.keep(&cx.0.shared, &kind);
+        room.send(event(&cx.0.shared, stamp, kind)?);
+        None
     }
 
     fn is_hidden(&self, cx: &Cx) -> bool {
@@ -170,20 +188,20 @@ impl Sink {
     }
 
     async fn tell(&self, shared: &Shared, kind: EventKind, wants: impl Fn(&Interest) -> bool) {
-        if let Some(kept) = &self.kept {
-            kept.keep(shared, &kind);
-        }
-        if let Some(live) = self.live.as_ref().filter(|live| wants(&live.interest)) {
-            live.send(shared, kind).await;
-        }
+        let stamp = self.keep(shared, &kind);
+        self.send(shared, stamp, kind, wants).await;
     }
-}
 
-impl Live {
-    async fn send(&self, shared: &Shared, kind: EventKind) {
+    fn keep(&self, shared: &Shared, kind: &EventKind) -> Stamp {
+        self.kept.as_ref().map(|kept| kept.keep(shared, kind)).unwrap_or_default()
+    }
+
+    async fn send(&self, shared: &Shared, stamp: Stamp, kind: EventKind, wants: impl Fn(&Interest) -> bool) {
         // A reader that has gone does not stop the run here: whoever holds the run decides that.
-        if let Some(event) = event(shared, kind) {
-            let _ = self.sender.send(event).await;
+        if let Some(live) = self.live.as_ref().filter(|live| wants(&live.interest))
+            && let Some(event) = event(shared, stamp, kind)
+        {
+            let _ = live.sender.send(event).await;
         }
     }
 }
@@ -192,6 +210,8 @@ impl Live {
 struct Telling<'a> {
     live: &'a Live,
     shared: &'a Shared,
+    /// Of each of the events; none where events are not kept.
+    stamps: std::vec::IntoIter<Stamp>,
     events: std::vec::IntoIter<Event>,
 }
 
@@ -202,6 +222,7 @@ impl Telling<'_> {
         let is_told = |event: &Event| self.live.interest.wants(event) && !is_hidden(graph, event);
         while self.events.as_slice().first().is_some_and(|event| !is_told(event)) {
             self.events.next();
+            self.stamps.next();
         }
         !self.events.as_slice().is_empty()
     }
@@ -224,8 +245,8 @@ impl Iterator for Telling<'_> {
         if !self.is_left() {
             return None;
         }
-        let machine = self.events.next()?;
-        event(self.shared, EventKind::Machine(visible(self.shared, machine)))
+        let (machine, stamp) = (self.events.next()?, self.stamps.next().unwrap_or_default());
+        event(self.shared, stamp, EventKind::Machine(visible(self.shared, machine)))
     }
 }
 
@@ -240,8 +261,10 @@ impl Drop for Telling<'_> {
     }
 }
 
-fn event(shared: &Shared, kind: EventKind) -> Option<RunEvent> {
-    Some(RunEvent { seq: 0, time: shared.clock.now(), graph: shared.graph.clone()?, kind })
+fn event(shared: &Shared, stamp: Stamp, kind: EventKind) -> Option<RunEvent> {
+    let Stamp { number, time } = stamp;
+    let time = if number > 0 { time } else { shared.clock.now() };
+    Some(RunEvent { seq: 0, number, time, graph: shared.graph.clone()?, kind })
 }
 
 impl Interest {

@@ -34,7 +34,7 @@ pub(super) struct TaskPlace {
 /// Where and when an event happened, and which one it is.
 #[derive(Clone)]
 pub struct EventMetadata {
-    /// Rises with each event.
+    /// Its number: on the thread, of a run that keeps its events; in this stream otherwise.
     pub seq: u64,
     /// When, in microseconds since 1970.
     pub time: i64,

@@ -21,7 +21,8 @@ pub(in crate::stream) struct Projection {
     form: EventForm,
     /// Whether states and requests are told whole when something begins with them.
     is_whole: bool,
-    seq: u64,
+    /// The number of the last event.
+    pub(in crate::stream) seq: u64,
     graphs: BTreeMap<RunId, GraphPlace>,
     tasks: BTreeMap<TaskId, Arc<Place>>,
     calls: BTreeMap<RunId, Arc<Place>>,
@@ -43,13 +44,17 @@ impl Projection {
 
     /// For events that are stored: one that told the state at every start would store as much as all states together. The
     /// checkpoint that a node begins with is named, and has it.
-    pub(in crate::stream) fn stored() -> Self {
-        Self { is_whole: false, ..Self::new(EventForm::Superstep) }
+    pub(in crate::stream) fn stored(last: u64) -> Self {
+        Self { is_whole: false, seq: last, ..Self::new(EventForm::Superstep) }
     }
 
     /// The events of one thing that a run says.
     pub(in crate::stream) fn project(&mut self, event: &RunEvent, out: Out<'_>) {
         let before = out.len();
+        // LangChain's form leaves some out: its events are numbered by themselves.
+        if event.number > 0 && self.is_ours() {
+            self.seq = event.number - 1;
+        }
         self.tell(&event.graph, &event.kind, out);
         for made in out.iter_mut().skip(before) {
             self.seq += 1;
@@ -162,9 +167,12 @@ impl Projection {
                 let data = json!({"interrupts": form::questions(questions)});
                 out.push_back(Of::graph(&place).says("on_interrupt", data));
             }
-            Event::Warning { message } => {
+            Event::Warning { code, field, message } => {
                 let place = self.graph(graph).place.clone();
-                let data = json!({"code": "warning", "message": message});
+                let mut data = json!({"code": code, "message": message});
+                if let Some(field) = field {
+                    data["field"] = (&**field).into();
+                }
                 out.push_back(Of::graph(&place).says("on_warning", data));
             }
             _ => {}

@@ -77,6 +77,66 @@ async fn a_reader_comes_back_with_any_number() {
     assert_eq!(kept(&graph, None).await, second);
 }
 
+/// R-FWK-63, R-SRV-6: an event is told under the number it is kept with, previews have numbers of their own, and told as
+/// kept it is the same to the letter.
+#[tokio::test]
+async fn an_event_is_told_under_the_number_it_is_kept_with() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let graph = graph(Memory::new());
+        for _ in 0..2 {
+            let before = kept(&graph, None).await.last().map_or(0, |kept| kept.number);
+            let run = graph.run(hello()).thread("t").context(speaker("a b c")).durability(durability).keep_events();
+            let mut stream = run.stream_events().as_kept();
+            let (mut told, mut previews) = (std::collections::BTreeMap::new(), 0);
+            while let Some(event) = stream.next().await {
+                previews += u64::from(event.is_preview());
+                let is_preview = event.is_preview();
+                let replaced = told.insert(event.metadata.seq, (is_preview, serde_json::to_value(&event).unwrap()));
+                assert!(replaced.is_none(), "number {} comes twice", event.metadata.seq);
+            }
+            stream.finish().await.unwrap();
+            let (first, last) = (*told.keys().next().unwrap(), *told.keys().last().unwrap());
+            assert!(first > before);
+            assert_eq!(last - first + 1, told.len() as u64, "no number is left out");
+            assert_eq!(previews, 3);
+            told.retain(|_, (is_preview, _)| !*is_preview);
+            let kept = kept(&graph, Some(before)).await.into_iter().map(|kept| (kept.number, kept.event));
+            assert_eq!(
+                told.into_iter().map(|(number, (_, event))| (number, event)).collect::<Vec<_>>(),
+                kept.collect::<Vec<_>>()
+            );
+        }
+    }
+}
+
+/// R-FWK-63, R-SRV-9: a number under which something was told is never given to anything else, also when the process died
+/// before it was saved.
+#[tokio::test]
+async fn numbers_of_a_run_that_died_are_not_given_again() {
+    for crash in 1..10 {
+        let memory = Memory::new();
+        let broken = graph(CrashAt::new(memory.clone(), crash, LastWrite::Lost));
+        let mut stream = broken.run(hello()).thread("t").context(speaker("a b")).keep_events().stream_events();
+        let mut told = std::collections::BTreeSet::new();
+        while let Some(event) = stream.next().await {
+            told.insert(event.metadata.seq);
+        }
+        if stream.finish().await.is_ok() {
+            break;
+        }
+        let sound = graph(memory);
+        let again = match sound.threads().state("t").await {
+            Ok(_) => sound.go_on("t"),
+            Err(_) => sound.run(hello()).thread("t"),
+        };
+        let mut stream = again.context(speaker("a b")).keep_events().stream_events();
+        while let Some(event) = stream.next().await {
+            assert!(Some(&event.metadata.seq) > told.last(), "crash at {crash}: {} again", event.metadata.seq);
+        }
+        stream.finish().await.unwrap();
+    }
+}
+
 /// R-FWK-63: a run that nobody asked to keep keeps nothing, and one without a store cannot.
 #[tokio::test]
 async fn nothing_is_kept_unless_asked_for() {
