@@ -178,6 +178,14 @@ impl Provider {
         self
     }
 
+    /// Whether it has the key that it needs to be asked; asks nobody.
+    ///
+    /// # Errors
+    /// When there is none, naming the variables it was looked for in.
+    pub fn check(&self) -> Result<()> {
+        self.find_key(&self.info()).map(drop)
+    }
+
     /// The key, or nothing for a service that may do without one.
     fn find_key(&self, info: &ModelInfo) -> Result<Option<String>> {
         let variables = match &self.key {

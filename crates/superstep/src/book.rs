@@ -30,6 +30,7 @@ pages! {
     mcp "guides/mcp.md";
     failures "guides/failures.md";
     subgraphs "guides/subgraphs.md";
+    server "guides/server.md";
     tracing "guides/tracing.md";
     testing "guides/testing.md";
     supersteps "concepts/supersteps.md";

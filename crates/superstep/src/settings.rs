@@ -15,6 +15,7 @@ mod page;
 mod resolve;
 mod secret;
 mod section;
+mod server;
 mod source;
 mod table;
 #[cfg(test)]
@@ -24,7 +25,8 @@ mod value;
 pub use crate::durability::Durability;
 pub use page::reference;
 pub use secret::{Guarded, Secret};
-pub use section::{Checkpoints, GraphKind, GraphSource, Limits, McpServer, Model, Server, Stores};
+pub use section::{Checkpoints, GraphKind, GraphSource, Limits, McpServer, Model, Stores};
+pub use server::{PortInUse, ResumeRuns, Server};
 pub use source::{Explained, Origin, Sources};
 
 use layers::Layers;

@@ -29,7 +29,7 @@ fn allowed(key: &Key) -> String {
         Shape::Count(least, most) => format!("{least} to {most}"),
         Shape::Duration => "time span".to_owned(),
         Shape::Choice(words) => list(words),
-        Shape::Words => "list of text".to_owned(),
+        Shape::Words | Shape::List => "list of text".to_owned(),
         Shape::Secret => "secret".to_owned(),
         Shape::Open => "text or secret".to_owned(),
         Shape::Address => "HTTP address or secret".to_owned(),

@@ -96,16 +96,6 @@ pub enum McpServer {
     Url(Guarded),
 }
 
-/// Where our own server listens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Server {
-    /// The address.
-    pub host: String,
-    /// The port; 0 takes a free one.
-    pub port: u16,
-}
-
 /// How much a run may use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -223,12 +213,6 @@ impl Layers {
         })
     }
 
-    /// The section `server`.
-    pub(crate) fn server(&self) -> Option<Server> {
-        let port = u16::try_from(self.count("server.port")?).ok()?;
-        Some(Server { host: self.text("server.host")?, port })
-    }
-
     /// The section `limits`.
     pub(crate) fn limits(&self) -> Option<Limits> {
         Some(Limits {
@@ -277,25 +261,25 @@ impl Layers {
         self.entries.get(path).is_some_and(|entry| entry.value.is_none())
     }
 
-    fn value(&self, path: &str) -> Option<&Value> {
+    pub(super) fn value(&self, path: &str) -> Option<&Value> {
         self.entries.get(path)?.value.as_ref()
     }
 
-    fn text(&self, path: &str) -> Option<String> {
+    pub(super) fn text(&self, path: &str) -> Option<String> {
         match self.value(path)? {
             Value::Text(text) => Some(text.clone()),
             _ => None,
         }
     }
 
-    fn count(&self, path: &str) -> Option<u32> {
+    pub(super) fn count(&self, path: &str) -> Option<u32> {
         match self.value(path)? {
             Value::Count(count) => Some(*count),
             _ => None,
         }
     }
 
-    fn duration(&self, path: &str) -> Option<Duration> {
+    pub(super) fn duration(&self, path: &str) -> Option<Duration> {
         match self.value(path)? {
             Value::Duration(duration) => Some(*duration),
             _ => None,

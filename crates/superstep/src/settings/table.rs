@@ -32,6 +32,8 @@ pub(crate) enum Shape {
     Choice(&'static [&'static str]),
     /// A program and its arguments.
     Words,
+    /// Any number of texts.
+    List,
     /// A reference to a secret.
     Secret,
     /// Text that may be a secret: a literal or a reference.
@@ -52,6 +54,12 @@ pub(crate) const PROVIDERS: &[&str] =
 
 /// The words that `stores.durability` knows.
 pub(crate) const DURABILITIES: &[&str] = &["sync", "async", "exit"];
+
+/// What `server.port_in_use` knows.
+pub(crate) const PORTS_IN_USE: &[&str] = &["error", "next"];
+
+/// What `server.resume` knows.
+pub(crate) const RESUMES: &[&str] = &["auto", "manual"];
 
 /// The formats of graph files.
 pub(crate) const GRAPH_KINDS: &[&str] = &["toml", "json"];
@@ -85,6 +93,23 @@ pub(crate) const KEYS: &[Key] = &[
     key("servers.<name>.url", Shape::Address, None, "address of an MCP server reached over HTTP"),
     key("server.host", Shape::Text, Some("127.0.0.1"), "address the server listens on"),
     key("server.port", Shape::Count(0, 65_535), Some("8123"), "port the server listens on; 0 takes a free one"),
+    key(
+        "server.port_in_use",
+        Shape::Choice(PORTS_IN_USE),
+        Some("error"),
+        "what happens when the port is taken: an error, or the next free one",
+    ),
+    key("server.allowed_hosts", Shape::List, Some("[]"), "names the server may be asked by, besides those of loopback"),
+    key("server.allowed_origins", Shape::List, Some("[]"), "origins whose pages may ask the server, besides its own"),
+    key("server.body_limit", Shape::Count(1, 1 << 30), Some("65536"), "most bytes of the body of a request"),
+    key("server.max_runs", Shape::Count(1, 65_536), Some("256"), "most runs the server drives at once"),
+    key("server.drain", Shape::Duration, Some("8s"), "how long supersteps may still take when the server stops"),
+    key(
+        "server.resume",
+        Shape::Choice(RESUMES),
+        Some("auto"),
+        "runs that died with the server: taken up when it starts, or when somebody asks",
+    ),
     key("limits.recursion_limit", Shape::Count(1, MOST_STEPS), Some("25"), "most supersteps of one run"),
     key("limits.max_concurrency", Shape::Count(1, 65_536), None, "most tasks of one superstep that run at once"),
     key("limits.run_timeout", Shape::Duration, None, "longest time of one run"),

@@ -103,6 +103,13 @@ fn the_file_names_graphs_models_stores_servers_and_limits() {
     [server]
     host = "127.0.0.1"
     port = 8123
+    port_in_use = "refuse"
+    allowed_hosts = []
+    allowed_origins = []
+    body_limit = 65536
+    max_runs = 256
+    drain = "8s"
+    resume = "automatically"
 
     [limits]
     recursion_limit = 40

@@ -74,6 +74,7 @@ pub(crate) fn read(shape: Shape, raw: &Raw<'_>, spot: &Spot<'_>) -> Result<Value
     match shape {
         Shape::Count(least, most) => count(raw, least, most).map(Value::Count),
         Shape::Words => words(raw).map(Value::Words),
+        Shape::List => list(raw).map(Value::Words),
         _ => read_text(shape, text(raw)?, spot),
     }
 }
@@ -91,7 +92,7 @@ fn read_text(shape: Shape, text: &str, spot: &Spot<'_>) -> Result<Value, Fault> 
         Shape::Store => store(text, spot),
         Shape::Provider if text.starts_with("rust:") => rust_name(text),
         Shape::Provider => choice(text, PROVIDERS),
-        Shape::Text | Shape::Count(..) | Shape::Words => Ok(Value::Text(text.to_owned())),
+        Shape::Text | Shape::Count(..) | Shape::Words | Shape::List => Ok(Value::Text(text.to_owned())),
     }
 }
 
@@ -127,12 +128,23 @@ fn count(raw: &Raw<'_>, least: u32, most: u32) -> Result<u32, Fault> {
     })
 }
 
-fn words(raw: &Raw<'_>) -> Result<Vec<String>, Fault> {
-    let list = match raw {
+fn texts(raw: &Raw<'_>) -> Option<Vec<String>> {
+    match raw {
         Raw::List(list) => list.map(<[String]>::to_vec),
         Raw::Text(text) => serde_json::from_str(text).ok(),
         _ => None,
-    };
+    }
+}
+
+fn list(raw: &Raw<'_>) -> Result<Vec<String>, Fault> {
+    texts(raw).ok_or_else(|| {
+        Fault::new(format!("expected a list of text, found {}", found_in_list(raw)))
+            .help("write each as text of its own: `[\"one\", \"two\"]`")
+    })
+}
+
+fn words(raw: &Raw<'_>) -> Result<Vec<String>, Fault> {
+    let list = texts(raw);
     let help = "write the program and each argument as text of its own: `[\"npx\", \"-y\", \"server\"]`";
     match list {
         Some(list) if list.first().is_some_and(|program: &String| !program.is_empty()) => Ok(list),

@@ -1,0 +1,299 @@
+//! What routes use: start a run, stop it, watch it, look up what is known. Cheap to clone.
+//!
+//! The desk decides nothing about HTTP, and what it holds in memory a killed process may lose: orders are in the ledger,
+//! states and events in the store.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use superstep::EventsQuery;
+use superstep::core::id::{RunId, ThreadId};
+use superstep::core::port::SharedCheckpointer;
+use superstep::telemetry::Metrics;
+use tokio::sync::oneshot;
+
+mod take_up;
+
+use crate::config::Config;
+use crate::hub::{Feed, Hub, Stop};
+use crate::ledger::{Ledger, Record, RecordsQuery, RunStatus, ThreadRecord};
+use crate::limits::{Gate, Limit, Pass, Visitor};
+use crate::problem::Problem;
+use crate::registry::{Order, Registry, Served, Terms, What, fresh_run};
+use crate::worker::{Job, Worker};
+
+/// What routes use.
+#[derive(Clone)]
+pub struct Desk(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    ledger: Ledger,
+    hub: Arc<Hub>,
+    worker: Worker,
+    gate: Gate,
+    metrics: Metrics,
+    config: Config,
+    since: Instant,
+}
+
+/// A run that is about to start.
+struct Start {
+    /// What is written down of it, with what was asked at first.
+    record: Record,
+    /// What it begins with now.
+    what: What,
+    /// What a refusal restores; a run that is taken up again is not taken back.
+    before: Option<Option<ThreadRecord>>,
+    pass: Option<Pass>,
+}
+
+type HasBegun = oneshot::Receiver<Result<(), Problem>>;
+
+impl Desk {
+    /// A desk over these graphs, with their threads in the stores of the configuration.
+    ///
+    /// For a program that runs graphs without serving them: nothing listens, and runs of earlier processes are left as
+    /// they are.
+    ///
+    /// # Errors
+    /// When two graphs have the same name.
+    pub fn open(graphs: impl IntoIterator<Item = Arc<dyn Served>>, config: Config) -> superstep::Result<Self> {
+        let graphs = graphs.into_iter().map(|graph| graph.kept_in(&config.stores));
+        Ok(Self::new(Registry::new(graphs.collect::<Vec<_>>())?, config))
+    }
+
+    fn new(registry: Registry, config: Config) -> Self {
+        let ledger = Ledger::new(config.stores.items.clone());
+        let (hub, worker) = (Arc::new(Hub::new(config.ring)), Worker::new(config.max_runs));
+        let (gate, metrics, since) = (Gate::default(), Metrics::new(), Instant::now());
+        Self(Arc::new(Inner { registry, ledger, hub, worker, gate, metrics, config, since }))
+    }
+
+    /// Starts a run, and waits until it has begun. Without options of its own it has those of the thread's first run.
+    ///
+    /// # Errors
+    /// When the order is not valid, the thread runs already, or a limit is reached; there is no run then.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not stop a run that was started.
+    pub async fn start(&self, order: Order) -> Result<(), Problem> {
+        self.start_with(order, None).await
+    }
+
+    /// As [`Desk::start`], for somebody who was admitted: the pass is given back when the run has ended.
+    ///
+    /// # Errors
+    /// As [`Desk::start`].
+    pub async fn start_admitted(&self, order: Order, pass: Pass) -> Result<(), Problem> {
+        self.start_with(order, Some(pass)).await
+    }
+
+    async fn start_with(&self, mut order: Order, pass: Option<Pass>) -> Result<(), Problem> {
+        let served = self.served(&order.graph)?;
+        served.check(&order).await?;
+        let before = self.0.ledger.thread(&order.thread).await?;
+        if let Some(before) = before.as_ref().filter(|_| order.options.is_null()) {
+            order.options = before.options.clone();
+        }
+        let (what, record) = (order.what.clone(), Record::new(order));
+        let has_begun = self.drive(&served, Start { record, what, before: Some(before), pass }).await?;
+        // A task that was aborted says nothing.
+        has_begun.await.unwrap_or_else(|_| Err(Problem::closing()))
+    }
+
+    /// Has a run driven, and waits until it is written down.
+    async fn drive(&self, served: &Arc<dyn Served>, start: Start) -> Result<HasBegun, Problem> {
+        let Inner { worker, ledger, hub, metrics, config, .. } = &*self.0;
+        let Start { record, what, before, pass } = start;
+        let order = Order { what, ..record.order.clone() };
+        let place = worker.enter(&order.thread, order.run)?;
+        let waits = before.is_none();
+        let terms = Terms { control: place.control(), metrics: metrics.clone(), timeout: config.run_timeout, waits };
+        let running = served.run(&order, terms)?;
+        let ((written, is_written), (begun, has_begun)) = (oneshot::channel(), oneshot::channel());
+        let (ledger, hub) = (ledger.clone(), hub.clone());
+        worker.start(Job { place, running, record, ledger, hub, pass, before, written, begun });
+        is_written.await.unwrap_or_else(|_| Err(Problem::closing()))?;
+        Ok(has_begun)
+    }
+
+    /// Stops the run of a thread.
+    ///
+    /// # Errors
+    /// 409 when none runs.
+    pub fn stop(&self, thread: &ThreadId, stop: Stop) -> Result<(), Problem> {
+        match self.0.worker.stop(thread, stop) {
+            true => Ok(()),
+            false => Err(Problem::conflict(format!("thread `{thread}` does not run")).on_thread(thread)),
+        }
+    }
+
+    /// Sets a thread aside that waits for a person: it counts as stopped until somebody goes on with it.
+    ///
+    /// # Errors
+    /// 409 when it does not wait.
+    pub async fn set_aside(&self, thread: &ThreadId) -> Result<(), Problem> {
+        // Nobody answers it meanwhile.
+        let _place = self.0.worker.enter(thread, fresh_run())?;
+        let known = self.known(thread).await?;
+        let waits = self.0.ledger.run(known.run).await?.filter(|record| record.status == RunStatus::Waiting);
+        let Some(mut record) = waits else {
+            return Err(Problem::conflict(format!("thread `{thread}` does not wait")).on_thread(thread));
+        };
+        record.ended(RunStatus::Stopped, None);
+        self.0.ledger.write(&record).await
+    }
+
+    /// Every event of a thread after a number, once and in order, then live ones until the run ends.
+    ///
+    /// # Errors
+    /// 404 when nothing is known of the thread.
+    pub async fn watch(&self, thread: &ThreadId, after: Option<u64>) -> Result<Feed, Problem> {
+        let record = self.known(thread).await?;
+        let served = self.served(&record.graph)?;
+        let line = self.0.hub.line(thread);
+        Ok(Feed::new((thread.clone(), after), served, line, self.0.config.pace))
+    }
+
+    /// As [`Desk::watch`], for a reader whose leaving stops the run.
+    ///
+    /// # Errors
+    /// As [`Desk::watch`].
+    pub async fn attend(&self, thread: &ThreadId, after: Option<u64>, stop: Stop) -> Result<Feed, Problem> {
+        let control = self.0.worker.control(thread);
+        Ok(self.watch(thread, after).await?.leaving(control, stop))
+    }
+
+    /// What is known of a thread.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn record(&self, thread: &ThreadId) -> Result<Option<ThreadRecord>, Problem> {
+        self.0.ledger.thread(thread).await
+    }
+
+    /// As [`Desk::record`], of a thread that must exist.
+    ///
+    /// # Errors
+    /// 404 when nothing is known of the thread.
+    pub async fn known(&self, thread: &ThreadId) -> Result<ThreadRecord, Problem> {
+        let record = self.record(thread).await?;
+        record.ok_or_else(|| Problem::not_found(format!("no thread `{thread}`")).on_thread(thread))
+    }
+
+    /// Removes everything of a thread: its checkpoints, its events, and what is known of it.
+    ///
+    /// # Errors
+    /// 404 when nothing is known of the thread, 409 when it runs.
+    pub async fn forget(&self, thread: &ThreadId) -> Result<(), Problem> {
+        let record = self.known(thread).await?;
+        if self.running(thread).is_some() {
+            return Err(Problem::conflict(format!("thread `{thread}` runs")).hint("stop it first").on_thread(thread));
+        }
+        self.checkpoints().delete_thread(thread).await?;
+        self.0.ledger.forget(&record).await
+    }
+
+    /// What is known of a run.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn run(&self, run: RunId) -> Result<Option<Record>, Problem> {
+        self.0.ledger.run(run).await
+    }
+
+    /// What is known of threads, the newest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn records(&self, query: &RecordsQuery) -> Result<Vec<ThreadRecord>, Problem> {
+        self.0.ledger.threads(query).await
+    }
+
+    /// The run that moves a thread here and now.
+    #[must_use]
+    pub fn running(&self, thread: &ThreadId) -> Option<RunId> {
+        self.0.worker.run_of(thread)
+    }
+
+    /// Whether the run of a thread was asked to stop and has not done so yet.
+    #[must_use]
+    pub fn is_stopping(&self, thread: &ThreadId) -> bool {
+        let control = self.0.worker.control(thread);
+        control.is_some_and(|control| control.is_draining() || control.is_cancelled())
+    }
+
+    /// Whether the server is about to stop.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.0.worker.is_closing()
+    }
+
+    /// The graph of this name.
+    ///
+    /// # Errors
+    /// 404 with the names there are.
+    pub fn served(&self, graph: &str) -> Result<Arc<dyn Served>, Problem> {
+        self.0.registry.get(graph)
+    }
+
+    /// Counts one more `what` of an address, or says when there is room again.
+    ///
+    /// # Errors
+    /// 429 with `Retry-After`.
+    pub fn admit(&self, what: &str, visitor: Visitor, limit: Limit) -> Result<Pass, Problem> {
+        self.0.gate.admit(what, visitor, limit, Instant::now())
+    }
+
+    /// The number of the last event that was kept of a thread; 0 when there is none.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn last_event(&self, thread: &ThreadId) -> Result<u64, Problem> {
+        Ok(self.checkpoints().last_event(thread).await?)
+    }
+
+    /// Whether anything after a number is kept of a thread.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn has_events_after(&self, thread: &ThreadId, number: u64) -> Result<bool, Problem> {
+        let query = EventsQuery { after: Some(number), limit: Some(1), ..EventsQuery::default() };
+        Ok(!self.checkpoints().events(thread, &query).await?.is_empty())
+    }
+
+    fn checkpoints(&self) -> &SharedCheckpointer {
+        &self.0.config.stores.checkpoints
+    }
+
+    /// Where runs are measured.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// How the server is set up.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// Every graph that is served.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.0.registry
+    }
+
+    pub(crate) fn worker(&self) -> &Worker {
+        &self.0.worker
+    }
+
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.0.hub
+    }
+
+    pub(crate) fn since(&self) -> Instant {
+        self.0.since
+    }
+}

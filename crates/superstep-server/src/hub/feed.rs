@@ -1,0 +1,166 @@
+//! One reader: what is stored after its number, then what the ring has, then what is told live.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use superstep::core::id::ThreadId;
+use superstep::{Control, EventsQuery};
+use tokio::sync::watch;
+
+use super::{BATCH, Found, Line, Told};
+use crate::config::Pace;
+use crate::problem::Problem;
+use crate::registry::Served;
+
+/// Every event of a thread after a number, once and in order, until the run ends.
+#[must_use = "a feed tells nothing until it is asked"]
+pub struct Feed {
+    thread: ThreadId,
+    served: Arc<dyn Served>,
+    line: Option<(Arc<Line>, watch::Receiver<u64>)>,
+    /// The number of the last event that was given.
+    last: u64,
+    ready: VecDeque<Arc<Told>>,
+    reads_store: bool,
+    /// Up to here the store has told everything there is.
+    caught_up: u64,
+    end: Option<FeedEnd>,
+    leaving: Option<(Control, Stop)>,
+    pub(crate) pace: Pace,
+}
+
+/// Why a feed has no more events.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum FeedEnd {
+    /// The run is over, or there is none.
+    Over,
+    /// The reader was too far behind: it comes back with the last number it has.
+    TooSlow,
+    /// The server stops: the reader comes back with the last number it has.
+    Shutdown,
+    /// The store could not be read.
+    Failed(Problem),
+}
+
+/// How a run is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// Lets go of what runs now; the thread stays at its last whole superstep.
+    Now,
+    /// Lets the superstep finish and saves it.
+    AfterStep,
+}
+
+impl Stop {
+    pub(crate) fn apply(self, control: &Control) {
+        match self {
+            Self::Now => control.cancel(),
+            Self::AfterStep => control.drain(),
+        }
+    }
+}
+
+impl Feed {
+    pub(crate) fn new(
+        (thread, after): (ThreadId, Option<u64>),
+        served: Arc<dyn Served>,
+        line: Option<Arc<Line>>,
+        pace: Pace,
+    ) -> Self {
+        let line = line.map(|line| {
+            let changed = line.changed.subscribe();
+            (line, changed)
+        });
+        let (last, ready) = (after.unwrap_or_default(), VecDeque::new());
+        Self { thread, served, line, last, ready, reads_store: true, caught_up: 0, end: None, leaving: None, pace }
+    }
+
+    pub(crate) fn leaving(mut self, control: Option<Control>, stop: Stop) -> Self {
+        self.leaving = control.map(|control| (control, stop));
+        self
+    }
+
+    /// The thread.
+    #[must_use]
+    pub fn thread(&self) -> &ThreadId {
+        &self.thread
+    }
+
+    /// The next event, or `None` when there are no more; [`Feed::end`] then says why.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no event; the next call returns it.
+    pub async fn next(&mut self) -> Option<Arc<Told>> {
+        loop {
+            if let Some(told) = self.ready.pop_front() {
+                self.last = told.number;
+                return Some(told);
+            }
+            if self.end.is_some() {
+                return None;
+            }
+            if self.reads_store {
+                self.read_store().await;
+                continue;
+            }
+            let Some((line, changed)) = &mut self.line else {
+                self.finish(FeedEnd::Over);
+                continue;
+            };
+            // Previews that the ring has let go of are nowhere; what they said is in what was read.
+            self.last = self.last.max(std::mem::take(&mut self.caught_up));
+            changed.borrow_and_update();
+            match line.after(self.last) {
+                Found::Events(told) => self.ready = told.into(),
+                // The line is held here, so its sender lives.
+                Found::Nothing => drop(changed.changed().await),
+                Found::TooSlow => self.finish(FeedEnd::TooSlow),
+                Found::Over => self.finish(FeedEnd::Over),
+                Found::Shutdown => self.finish(FeedEnd::Shutdown),
+            }
+        }
+    }
+
+    /// Why there are no more events, once there are none.
+    #[must_use]
+    pub fn end(&self) -> Option<&FeedEnd> {
+        self.end.as_ref()
+    }
+
+    fn finish(&mut self, end: FeedEnd) {
+        self.leaving = None;
+        self.end = Some(end);
+    }
+
+    /// Reads on in the store, up to where the ring begins.
+    async fn read_store(&mut self) {
+        let floor = self.line.as_ref().and_then(|(line, _)| line.floor());
+        if floor.is_some_and(|floor| floor <= self.last) {
+            self.reads_store = false;
+            return;
+        }
+        let query = EventsQuery { after: Some(self.last), limit: Some(BATCH), ..EventsQuery::default() };
+        match self.served.events(&self.thread, &query).await {
+            Ok(kept) => {
+                let (found, top) = (kept.len(), floor.unwrap_or(u64::MAX));
+                let below = kept.into_iter().filter(|kept| kept.number <= top);
+                self.ready = below.map(|kept| Arc::new(Told::stored(kept))).collect();
+                if found < BATCH || self.ready.len() < found {
+                    (self.reads_store, self.caught_up) = (false, floor.unwrap_or(0));
+                }
+            }
+            Err(problem) => self.finish(FeedEnd::Failed(problem)),
+        }
+    }
+}
+
+impl Drop for Feed {
+    /// A reader that left before the end stops the run, where it was asked to.
+    fn drop(&mut self) {
+        if let Some((control, stop)) = self.leaving.take() {
+            stop.apply(&control);
+        }
+    }
+}

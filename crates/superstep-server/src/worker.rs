@@ -1,0 +1,263 @@
+//! Drives runs: owns their tasks, tells their events to the hub, writes down how they end.
+//!
+//! A task is never let go of: shutdown drains it, then cancels it, then aborts it. An aborted run leaves its record as it
+//! was, and the next server takes it up.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use superstep::core::id::{RunId, ThreadId};
+use superstep::{Code, Control, Error, Status, StreamEvent};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+use crate::hub::{Hub, Line, Stop, lock};
+use crate::ledger::{Ledger, Record, RunFailure, RunStatus, ThreadRecord};
+use crate::limits::Pass;
+use crate::problem::Problem;
+use crate::registry::{Ended, Running};
+
+/// The runs of this process.
+pub(crate) struct Worker {
+    tasks: Mutex<JoinSet<()>>,
+    live: Arc<Live>,
+    most: usize,
+}
+
+#[derive(Default)]
+struct Live {
+    runs: Mutex<BTreeMap<ThreadId, Hand>>,
+    is_closing: AtomicBool,
+}
+
+#[derive(Clone)]
+struct Hand {
+    run: RunId,
+    control: Control,
+    /// Somebody asked for it to stop.
+    is_stopped: Arc<AtomicBool>,
+}
+
+/// A place among the runs of this process: one for each thread.
+pub(crate) struct Place {
+    live: Arc<Live>,
+    thread: ThreadId,
+    hand: Hand,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.live.runs).remove(&self.thread);
+    }
+}
+
+impl Place {
+    pub(crate) fn control(&self) -> Control {
+        self.hand.control.clone()
+    }
+
+    /// Whether it ends because the server does.
+    fn is_suspended(&self) -> bool {
+        self.live.is_closing.load(Ordering::SeqCst) && !self.hand.is_stopped.load(Ordering::SeqCst)
+    }
+}
+
+/// Everything it takes to drive a run.
+pub(crate) struct Job {
+    pub(crate) place: Place,
+    pub(crate) running: Running,
+    pub(crate) record: Record,
+    pub(crate) ledger: Ledger,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) pass: Option<Pass>,
+    /// What was known of the thread before, to be restored when the run is refused; a run that is taken up is not.
+    pub(crate) before: Option<Option<ThreadRecord>>,
+    /// Told once the run is written down, or why it could not be.
+    pub(crate) written: oneshot::Sender<Result<(), Problem>>,
+    /// Told once the run has begun, or why it has not.
+    pub(crate) begun: oneshot::Sender<Result<(), Problem>>,
+}
+
+impl Worker {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { tasks: Mutex::default(), live: Arc::default(), most }
+    }
+
+    /// Takes a place for a run.
+    ///
+    /// # Errors
+    /// When the thread runs already, there are too many runs, or the server stops.
+    pub(crate) fn enter(&self, thread: &ThreadId, run: RunId) -> Result<Place, Problem> {
+        let mut runs = lock(&self.live.runs);
+        if self.live.is_closing.load(Ordering::SeqCst) {
+            return Err(Problem::closing());
+        }
+        if runs.contains_key(thread) {
+            let detail = format!("thread `{thread}` already runs");
+            return Err(Problem::conflict(detail).hint("wait for its end, or stop it").on_thread(thread));
+        }
+        if runs.len() >= self.most {
+            let detail = format!("{} runs at once are all that this server drives", self.most);
+            return Err(Problem::too_many(detail, Duration::from_secs(5)));
+        }
+        let hand = Hand { run, control: Control::new(), is_stopped: Arc::default() };
+        runs.insert(thread.clone(), hand.clone());
+        Ok(Place { live: self.live.clone(), thread: thread.clone(), hand })
+    }
+
+    /// Drives a run in the background.
+    pub(crate) fn start(&self, job: Job) {
+        let mut tasks = lock(&self.tasks);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(drive(job));
+    }
+
+    /// Stops the run of a thread; false when none runs here.
+    pub(crate) fn stop(&self, thread: &ThreadId, stop: Stop) -> bool {
+        let Some(hand) = lock(&self.live.runs).get(thread).cloned() else { return false };
+        hand.is_stopped.store(true, Ordering::SeqCst);
+        stop.apply(&hand.control);
+        true
+    }
+
+    /// The hand on the run of a thread, where one runs here.
+    pub(crate) fn control(&self, thread: &ThreadId) -> Option<Control> {
+        lock(&self.live.runs).get(thread).map(|hand| hand.control.clone())
+    }
+
+    /// The run of a thread, where one runs here.
+    pub(crate) fn run_of(&self, thread: &ThreadId) -> Option<RunId> {
+        lock(&self.live.runs).get(thread).map(|hand| hand.run)
+    }
+
+    /// How many runs there are, and how many there may be.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        (lock(&self.live.runs).len(), self.most)
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.live.is_closing.load(Ordering::SeqCst)
+    }
+
+    /// Takes no new runs and lets those there are finish their superstep; cancels them at `drained`, aborts them at `over`.
+    pub(crate) async fn shut_down(&self, drained: Instant, over: Instant) {
+        let hands: Vec<Hand> = {
+            let runs = lock(&self.live.runs);
+            self.live.is_closing.store(true, Ordering::SeqCst);
+            runs.values().cloned().collect()
+        };
+        hands.iter().for_each(|hand| hand.control.drain());
+        let mut tasks = std::mem::take(&mut *lock(&self.tasks));
+        if timeout_at(drained, join_all(&mut tasks)).await.is_err() {
+            hands.iter().for_each(|hand| hand.control.cancel());
+            let _ = timeout_at(over, join_all(&mut tasks)).await;
+        }
+        tasks.abort_all();
+    }
+
+    /// Lets go of everything at once, as a process that dies does.
+    pub(crate) fn abort(&self) {
+        lock(&self.tasks).abort_all();
+    }
+}
+
+async fn join_all(tasks: &mut JoinSet<()>) {
+    while tasks.join_next().await.is_some() {}
+}
+
+/// Writes a run down and drives it to its end. Whoever asked for it may have left: nothing here depends on that.
+async fn drive(job: Job) {
+    let Job { place, mut running, mut record, ledger, hub, pass, before, written, begun } = job;
+    let run = record.order.run;
+    let line = match write_down(&record, &ledger, &hub).await {
+        Ok(line) => line,
+        Err(problem) => return drop(written.send(Err(problem))),
+    };
+    let _ = written.send(Ok(()));
+    let Some(first) = running.next().await else {
+        let problem = refused(running, record, &ledger, before).await;
+        drop((place, pass));
+        line.over(run);
+        return drop(begun.send(Err(problem)));
+    };
+    line.tell(&first);
+    let _ = begun.send(Ok(()));
+    while let Some(event) = next(&mut running, &line).await {
+        line.tell(&event);
+    }
+    let ended = running.finish().await;
+    record.checkpoint = match &ended {
+        Ok(ended) => ended.checkpoint,
+        Err(error) => error.partial().and_then(|partial| partial.checkpoint),
+    };
+    let (status, failure) = status_of(&ended, place.is_suspended());
+    record.ended(status, failure);
+    // Only then are readers told: whoever sees the end finds it written down, and the thread free.
+    if let Err(problem) = ledger.write(&record).await {
+        // The record still says `running`: the next server finds out how it ended.
+        tracing::error!(%run, "the end of a run could not be written down: {}", problem.detail());
+    }
+    drop((place, pass));
+    match status {
+        RunStatus::Suspended => line.suspend(),
+        _ => line.over(run),
+    }
+}
+
+/// From here on the run is found after a crash, and heard by readers.
+async fn write_down(record: &Record, ledger: &Ledger, hub: &Hub) -> Result<Arc<Line>, Problem> {
+    ledger.write(record).await?;
+    Ok(hub.open(&record.order.thread, record.order.run))
+}
+
+/// The next event. Where one is missing that others wait for, not for long.
+async fn next(running: &mut Running, line: &Line) -> Option<StreamEvent> {
+    while line.holds_back() {
+        match tokio::time::timeout(MISSING, running.next()).await {
+            Ok(event) => return event,
+            Err(_) => line.let_through(),
+        }
+    }
+    running.next().await
+}
+
+/// How long events wait for one with a lower number. It is on its way while it is saved; one that was let go of never
+/// comes.
+const MISSING: Duration = Duration::from_millis(250);
+
+/// A run that ended before it said anything: it was refused.
+async fn refused(
+    running: Running,
+    mut record: Record,
+    ledger: &Ledger,
+    before: Option<Option<ThreadRecord>>,
+) -> Problem {
+    let error = running.finish().await.err().unwrap_or_else(|| Error::internal("a run ended without a word"));
+    let written = match before {
+        Some(before) => ledger.take_back(&record, before).await,
+        None => {
+            record.ended(RunStatus::Failed, Some(RunFailure::from(&error)));
+            ledger.write(&record).await
+        }
+    };
+    if let Err(problem) = written {
+        tracing::error!(run = %record.order.run, "a refused run is still written down: {}", problem.detail());
+    }
+    Problem::from(error)
+}
+
+fn status_of(ended: &Result<Ended, Error>, is_suspended: bool) -> (RunStatus, Option<RunFailure>) {
+    let stopped = if is_suspended { RunStatus::Suspended } else { RunStatus::Stopped };
+    match ended {
+        Ok(ended) => match &ended.status {
+            Status::Interrupted(_) | Status::Paused(_) => (RunStatus::Waiting, None),
+            Status::Drained => (stopped, None),
+            _ => (RunStatus::Finished, None),
+        },
+        Err(error) if error.code() == Code::Cancelled => (stopped, None),
+        Err(error) => (RunStatus::Failed, Some(RunFailure::from(error))),
+    }
+}

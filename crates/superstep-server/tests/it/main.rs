@@ -1,0 +1,10 @@
+//! The server through its public door: real requests over loopback, against a small application.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod guards;
+mod life;
+mod refusals;
+mod streams;
+mod support;
+mod system;
