@@ -1,0 +1,128 @@
+//! The debate platform as an application of the server: its graph, its routes, its page, and who may speak.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use superstep::model::{ModelInfo, ModelKind, SharedModel};
+use superstep::{Result, Retry};
+use superstep_server::{App, Limit, Models, Problem, served};
+
+use crate::evidence::Evidence;
+use crate::graph::draw;
+use crate::hall::Hall;
+use crate::http::{Options, plain, routes};
+use crate::transcript::described;
+use crate::voices::Voices;
+
+/// What the platform runs with.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// A folder of documents that claims are looked up in and that rule-based voices quote.
+    pub evidence: Option<PathBuf>,
+    /// How long rule-based voices take for a word when somebody watches.
+    pub pace: Duration,
+    /// How many debates an address may begin.
+    pub limit: Limit,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let limit = Limit { most: 10, within: Duration::from_secs(3600), at_once: 2 };
+        Self { evidence: None, pace: Duration::from_millis(30), limit }
+    }
+}
+
+/// The debate platform, for a server.
+///
+/// # Errors
+/// When the folder of evidence cannot be read.
+pub fn app(settings: Settings, models: Models) -> Result<App> {
+    let evidence = settings.evidence.as_deref().map(Evidence::open).transpose()?.map(Arc::new);
+    let platform = Platform(Arc::new(Inner { settings, models, evidence }));
+    let graph = draw(Retry::exponential(3)).compile()?;
+    let hall = platform.clone();
+    let graph = served(graph, move |order| hall.hall(&Options::read(&order.options)));
+    let app = App::new("debate", "Debate").graph(graph).routes(routes(platform)).page("debate.html");
+    Ok(app.without_script(|desk, id| async move { plain(&desk, &id).await }))
+}
+
+/// What all debates have in common.
+#[derive(Clone)]
+pub(crate) struct Platform(Arc<Inner>);
+
+struct Inner {
+    settings: Settings,
+    models: Models,
+    evidence: Option<Arc<Evidence>>,
+}
+
+/// The rule-based voices, as requests name them.
+const LOCAL: [&str; 2] = ["local", "local/rules"];
+
+impl Platform {
+    /// Where a debate with these options is held.
+    ///
+    /// # Errors
+    /// When its model is not known, or cannot be asked.
+    pub(crate) fn hall(&self, options: &Options) -> Result<Hall, Problem> {
+        let mut hall = Hall::new(self.model(options)?).approval(options.approval).fact_check(options.fact_check);
+        hall.evidence = self.0.evidence.clone();
+        Ok(hall)
+    }
+
+    fn model(&self, options: &Options) -> Result<SharedModel, Problem> {
+        match options.model.as_deref().filter(|name| !LOCAL.contains(name)) {
+            Some(name) => self.0.models.get(name, &LOCAL),
+            None => {
+                let mut voices = Voices::new(options.seed);
+                if let Some(evidence) = &self.0.evidence {
+                    voices = voices.evidence(evidence.clone());
+                }
+                if options.is_paced {
+                    voices = voices.pace(self.0.settings.pace);
+                }
+                Ok(voices.model())
+            }
+        }
+    }
+
+    pub(crate) fn limit(&self) -> Limit {
+        self.0.settings.limit
+    }
+
+    /// Who speaks in a debate with these options.
+    pub(crate) fn model_described(&self, options: &Options) -> Value {
+        match self.model(options) {
+            Ok(model) => described(&model.info()),
+            Err(problem) => json!({ "name": options.model, "kind": null, "label": problem.detail() }),
+        }
+    }
+
+    /// What can be chosen.
+    pub(crate) fn described(&self) -> Value {
+        let rules = described(&ModelInfo::new("local", "rules", ModelKind::Rules));
+        let mut models = vec![json!({
+            "name": LOCAL[0], "kind": rules["kind"], "label": rules["label"], "configured": true, "hint": null,
+        })];
+        for note in self.0.models.notes() {
+            let described = self.0.models.get(&note.name, &LOCAL).map(|model| described(&model.info()));
+            let (kind, label, hint) = match &described {
+                Ok(model) => (model["kind"].clone(), model["label"].clone(), Value::Null),
+                Err(problem) => (Value::Null, json!(problem.detail()), json!(problem.advice())),
+            };
+            let is_configured = described.is_ok();
+            models.push(json!({
+                "name": note.name, "kind": kind, "label": label, "configured": is_configured, "hint": hint,
+            }));
+        }
+        let Limit { most, within, at_once } = self.limit();
+        let documents = self.0.evidence.as_ref().map_or(0, |evidence| evidence.documents());
+        json!({
+            "models": models,
+            "evidence": { "configured": self.0.evidence.is_some(), "documents": documents },
+            "limits": { "debates": most, "withinSeconds": within.as_secs(), "atOnce": at_once },
+        })
+    }
+}

@@ -1,0 +1,288 @@
+//! Debates over HTTP: begin one, watch it, answer it, stop it, read it again.
+//!
+//! The desk of the server does the work; here stands what is asked and how it is shown. What a debate was begun with
+//! travels in the options of its order, so that it goes on the same way after an answer, a stop or a crash.
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde_json::{Value, json};
+use superstep::core::id::ThreadId;
+use superstep::{Answers, Code};
+use superstep_server::{
+    After, Asks, Body, Desk, Feed, FeedEnd, Order, Problem, RecordsQuery, RunStatus, Stop, ThreadRecord, Visitor, What,
+    ag_ui, events, fresh_thread, sse,
+};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+mod asked;
+mod shown;
+mod view;
+
+pub use asked::Options;
+use asked::{Approving, Format, Listing, Opening, Streaming, Writing, Written};
+use shown::{heading, shown};
+use view::Debating;
+
+use crate::app::Platform;
+use crate::transcript;
+
+/// The name of the graph.
+pub(crate) const GRAPH: &str = "debate";
+
+/// The routes.
+pub(crate) fn routes(platform: Platform) -> OpenApiRouter<Desk> {
+    OpenApiRouter::new()
+        .routes(routes!(open))
+        .routes(routes!(settings))
+        .routes(routes!(list))
+        .routes(routes!(read, stop))
+        .routes(routes!(stream))
+        .routes(routes!(approve))
+        .routes(routes!(resume))
+        .routes(routes!(write))
+        .layer(Extension(platform))
+}
+
+/// Begins a debate and streams it; with `Accept: application/json` waits for its end and gives its state.
+#[utoipa::path(
+    post, path = "/api/debate", tag = "debate", request_body = Opening,
+    responses(
+        (status = OK, description = "Server-sent events, or the state when it has ended"),
+        (status = CONFLICT, description = "The thread has another topic, or runs"),
+        (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers"),
+        (status = TOO_MANY_REQUESTS, description = "Too many debates from this address"),
+        (status = SERVICE_UNAVAILABLE, description = "The model has no key"),
+    )
+)]
+async fn open(
+    State(desk): State<Desk>,
+    Extension(platform): Extension<Platform>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    Body(opening): Body<Opening>,
+) -> Result<Response, Problem> {
+    let waits = wants_json(&headers);
+    let input = opening.input()?;
+    let options = Options { is_paced: !waits, ..opening.options() };
+    // A model that cannot be asked is found out before there is a debate.
+    platform.hall(&options)?;
+    let pass = desk.admit(GRAPH, visitor, platform.limit())?;
+    let thread = opening.thread_id.as_deref().map_or_else(fresh_thread, ThreadId::from);
+    let order = Order::new(GRAPH, thread.clone(), What::Start(input)).options(options.to_json());
+    desk.start_admitted(order.title(opening.topic.trim()), pass).await?;
+    let feed = match opening.detach {
+        true => desk.watch(&thread, None).await?,
+        false => desk.attend(&thread, None, Stop::AfterStep).await?,
+    };
+    let record = desk.known(&thread).await?;
+    let mut response = match waits {
+        true => waited(&desk, &platform, feed).await?,
+        false => streamed(feed, opening.format, None, heading(&record, &platform)),
+    };
+    name(response.headers_mut(), &thread);
+    Ok(response)
+}
+
+/// How a debate stands.
+#[utoipa::path(
+    get, path = "/api/debate/{id}", tag = "debate", params(("id" = String, Path)),
+    responses((status = OK), (status = NOT_FOUND))
+)]
+async fn read(
+    State(desk): State<Desk>,
+    Extension(platform): Extension<Platform>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    Ok(Json(shown(&desk, &platform, &known(&desk, id).await?).await?))
+}
+
+/// Everything a debate says after an event, and what it says from now on; ends with the run.
+#[utoipa::path(
+    get, path = "/api/debate/{id}/stream", tag = "debate", params(("id" = String, Path), Streaming),
+    responses((status = OK, description = "Server-sent events"), (status = NOT_FOUND))
+)]
+async fn stream(
+    State(desk): State<Desk>,
+    Extension(platform): Extension<Platform>,
+    Path(id): Path<String>,
+    Asks(asked): Asks<Streaming>,
+    After(after): After,
+) -> Result<Response, Problem> {
+    let record = known(&desk, id).await?;
+    // From the beginning, whatever the reader has: a view knows the round by what came before.
+    let whole = asked.format != Format::Events;
+    let feed = desk.watch(&record.thread, after.filter(|_| !whole)).await?;
+    Ok(streamed(feed, asked.format, after, heading(&record, &platform)))
+}
+
+/// Answers a debate that waits for a person.
+#[utoipa::path(
+    post, path = "/api/debate/{id}/approval", tag = "debate", params(("id" = String, Path)), request_body = Approving,
+    responses((status = ACCEPTED), (status = NOT_FOUND), (status = CONFLICT, description = "It does not wait"))
+)]
+async fn approve(
+    State(desk): State<Desk>,
+    Path(id): Path<String>,
+    Body(answer): Body<Approving>,
+) -> Result<Response, Problem> {
+    let record = known(&desk, id).await?;
+    let thread = record.thread.clone();
+    let state = desk.served(GRAPH)?.state(&thread).await?;
+    let question = state.questions().next().filter(|_| record.status == RunStatus::Waiting).map(|asked| asked.id);
+    let Some(question) = question else {
+        let detail = format!("debate `{thread}` does not wait for an approval");
+        return Err(Problem::conflict(detail).on_thread(&thread));
+    };
+    let answers = Answers::from([(question, json!(answer))]);
+    let order = Order::new(GRAPH, thread.clone(), What::Answer(answers));
+    desk.start(order.options(record.options)).await?;
+    Ok(accepted(&thread))
+}
+
+/// Goes on with a debate that was stopped, failed or died.
+#[utoipa::path(
+    post, path = "/api/debate/{id}/resume", tag = "debate", params(("id" = String, Path)),
+    responses((status = ACCEPTED), (status = NOT_FOUND), (status = CONFLICT, description = "There is nothing to go on with"))
+)]
+async fn resume(
+    State(desk): State<Desk>,
+    Extension(platform): Extension<Platform>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let record = known(&desk, id).await?;
+    let thread = record.thread.clone();
+    if !matches!(record.status, RunStatus::Stopped | RunStatus::Failed | RunStatus::Interrupted) {
+        let detail = format!("debate `{thread}` has nothing to go on with: it is {}", shown::status(&record, None));
+        return Err(Problem::conflict(detail).on_thread(&thread));
+    }
+    platform.hall(&Options::read(&record.options))?;
+    desk.start(Order::new(GRAPH, thread.clone(), What::GoOn).options(record.options)).await?;
+    Ok(accepted(&thread))
+}
+
+/// Stops a debate where it is: what was said before the turn that is spoken now is kept.
+#[utoipa::path(
+    delete, path = "/api/debate/{id}", tag = "debate", params(("id" = String, Path)),
+    responses((status = ACCEPTED), (status = NOT_FOUND), (status = CONFLICT, description = "It does not run"))
+)]
+async fn stop(State(desk): State<Desk>, Path(id): Path<String>) -> Result<Response, Problem> {
+    let record = known(&desk, id).await?;
+    match record.status {
+        RunStatus::Waiting => desk.set_aside(&record.thread).await?,
+        _ => desk.stop(&record.thread, Stop::Now)?,
+    }
+    Ok(accepted(&record.thread))
+}
+
+/// Debates, the newest first; `q` looks for words of the topic.
+#[utoipa::path(get, path = "/api/debates", tag = "debate", params(Listing), responses((status = OK)))]
+async fn list(State(desk): State<Desk>, Asks(asked): Asks<Listing>) -> Result<Json<Value>, Problem> {
+    let limit = asked.limit.unwrap_or(50).clamp(1, 200);
+    let offset = asked.after.unwrap_or(0);
+    let query = RecordsQuery {
+        graph: Some(GRAPH.to_owned()),
+        status: asked.statuses()?,
+        words: asked.q.filter(|words| !words.trim().is_empty()),
+        // One more than asked for says whether there are more.
+        limit: Some(limit + 1),
+        offset,
+    };
+    let mut records = desk.records(&query).await?;
+    let next = (records.len() > limit).then_some(offset + limit);
+    records.truncate(limit);
+    let debates: Vec<Value> = records.iter().map(shown::listed).collect();
+    Ok(Json(json!({ "debates": debates, "next": next })))
+}
+
+/// What can be chosen, and what is configured.
+#[utoipa::path(get, path = "/api/debate/settings", tag = "debate", responses((status = OK)))]
+async fn settings(Extension(platform): Extension<Platform>) -> Json<Value> {
+    Json(platform.described())
+}
+
+/// A debate to keep: Markdown, JSON or plain text.
+#[utoipa::path(
+    get, path = "/api/debate/{id}/transcript", tag = "debate", params(("id" = String, Path), Writing),
+    responses((status = OK), (status = NOT_FOUND))
+)]
+async fn write(
+    State(desk): State<Desk>,
+    Path(id): Path<String>,
+    Asks(asked): Asks<Writing>,
+) -> Result<Response, Problem> {
+    let record = known(&desk, id).await?;
+    let debate = shown::debate(&desk, &record.thread).await?.ok_or_else(|| nothing_said(&record.thread))?;
+    let (kind, ending, text) = match asked.format {
+        Written::Md => ("text/markdown; charset=utf-8", "md", transcript::markdown(&debate)),
+        Written::Json => ("application/json", "json", transcript::json(&debate).to_string()),
+        Written::Txt => ("text/plain; charset=utf-8", "txt", transcript::plain(&debate)),
+    };
+    let file = format!("inline; filename=\"debate-{}.{ending}\"", record.thread);
+    Ok(([(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, file)], text).into_response())
+}
+
+/// A debate to be read without script, once it is over.
+pub(crate) async fn plain(desk: &Desk, id: &str) -> Option<String> {
+    let record = desk.record(&ThreadId::from(id)).await.ok()??;
+    let is_over = record.graph == GRAPH && record.status == RunStatus::Finished;
+    let debate = shown::debate(desk, &record.thread).await.ok()?.filter(|_| is_over);
+    debate.map(|debate| transcript::html(&debate))
+}
+
+async fn known(desk: &Desk, id: String) -> Result<ThreadRecord, Problem> {
+    let missing = || Problem::not_found(format!("there is no debate `{id}`")).hint("`GET /api/debates` lists them");
+    let record = desk.record(&ThreadId::from(id.as_str())).await?.ok_or_else(missing)?;
+    if record.graph == GRAPH { Ok(record) } else { Err(missing()) }
+}
+
+fn nothing_said(thread: &ThreadId) -> Problem {
+    Problem::not_found(format!("nothing was said yet in debate `{thread}`")).on_thread(thread)
+}
+
+fn streamed(feed: Feed, format: Format, after: Option<u64>, heading: Value) -> Response {
+    match format {
+        Format::Events => sse(feed, events),
+        Format::Debate => sse(feed, Debating::new(heading, after)),
+        Format::AgUi => sse(feed, ag_ui(after)),
+    }
+}
+
+/// Waits for the end of the run, and gives what there is then.
+async fn waited(desk: &Desk, platform: &Platform, mut feed: Feed) -> Result<Response, Problem> {
+    while feed.next().await.is_some() {}
+    match feed.end() {
+        Some(FeedEnd::Shutdown) => return Err(Problem::closing()),
+        Some(FeedEnd::Failed(problem)) => return Err(Problem::clone(problem)),
+        _ => {}
+    }
+    let record = desk.known(feed.thread()).await?;
+    if let Some(failure) = record.failure.as_ref().filter(|_| record.status == RunStatus::Failed) {
+        let problem = Problem::new(502, Code::NodeFailed, failure.message.clone()).on_thread(&record.thread);
+        return Err(problem.hint(format!("go on with it: POST /api/debate/{}/resume", record.thread)));
+    }
+    Ok(Json(shown(desk, platform, &record).await?).into_response())
+}
+
+fn wants_json(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok()).unwrap_or_default();
+    accepted.contains("application/json") && !accepted.contains("text/event-stream")
+}
+
+fn accepted(thread: &ThreadId) -> Response {
+    let mut response = (StatusCode::ACCEPTED, Json(json!({ "id": thread }))).into_response();
+    name(response.headers_mut(), thread);
+    response
+}
+
+/// Says which debate it is; a thread that a request may name is a header value too.
+fn name(headers: &mut HeaderMap, thread: &ThreadId) {
+    if let (Ok(id), Ok(place)) =
+        (HeaderValue::from_str(thread.as_str()), HeaderValue::from_str(&format!("/api/debate/{thread}")))
+    {
+        headers.insert("x-debate-id", id);
+        headers.insert(header::LOCATION, place);
+    }
+}

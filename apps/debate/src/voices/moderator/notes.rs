@@ -1,0 +1,126 @@
+//! What the moderator is told besides the debate: verdicts of claims, and that a person ended it.
+
+use super::super::citation::nested;
+
+/// Notes of a cue, read.
+pub(super) struct Notes {
+    checked: Vec<Checked>,
+    ended: Option<Option<u32>>,
+    others: Vec<String>,
+}
+
+struct Checked {
+    claim: String,
+    verdict: &'static str,
+    sources: String,
+}
+
+impl Notes {
+    /// Reads notes; one that is neither kind is kept as it is.
+    pub(super) fn read(notes: &[String]) -> Self {
+        let mut read = Self { checked: Vec::new(), ended: None, others: Vec::new() };
+        for note in notes {
+            let lower = note.to_lowercase();
+            if let Some(checked) = checked(note) {
+                read.checked.push(checked);
+            } else if lower.contains("ended") && (lower.contains("user") || lower.contains("round")) {
+                read.ended = Some(lower.split("round").nth(1).and_then(number));
+            } else {
+                read.others.push(note.clone());
+            }
+        }
+        read
+    }
+
+    /// After which round a person ended the debate; `last` where the note does not say.
+    pub(super) fn ended(&self, last: u32) -> Option<u32> {
+        self.ended.map(|round| round.unwrap_or(last))
+    }
+
+    /// What a verdict adds to a sentence that holds the claim.
+    pub(super) fn weight(&self, sentence: &str) -> i32 {
+        let of = |checked: &Checked| match checked.verdict {
+            "true" => 5,
+            "false" => -20,
+            _ => 0,
+        };
+        let about = |checked: &&Checked| checked.claim.contains(sentence) || sentence.contains(&checked.claim);
+        self.checked.iter().filter(about).map(of).sum()
+    }
+
+    /// A sentence for each claim that was found true or false, and one for the rest.
+    pub(super) fn verdicts(&self) -> Option<String> {
+        if self.checked.is_empty() {
+            return None;
+        }
+        let (open, decided): (Vec<_>, Vec<_>) =
+            self.checked.iter().partition(|checked| checked.verdict == "unverifiable");
+        let mut told: Vec<String> = decided
+            .iter()
+            .map(|Checked { claim, verdict, sources }| {
+                let sources = if sources.is_empty() { String::new() } else { format!(" ({sources})") };
+                format!("The fact check found the claim “{}” {verdict}{sources}.", bare(claim))
+            })
+            .collect();
+        match open.as_slice() {
+            [] => {}
+            [one] => told.push(format!("The claim “{}” remains unverifiable.", bare(&one.claim))),
+            many => told.push(format!("{} claims remain unverifiable.", many.len())),
+        }
+        Some(told.join(" "))
+    }
+
+    /// What else was noted.
+    pub(super) fn others(&self) -> Option<String> {
+        let noted: Vec<String> = self.others.iter().map(|note| format!("“{}”", bare(note))).collect();
+        (!noted.is_empty()).then(|| format!("It was also noted: {}.", noted.join("; ")))
+    }
+}
+
+fn bare(text: &str) -> String {
+    nested(text.trim()).trim_end_matches('.').to_owned()
+}
+
+fn number(text: &str) -> Option<u32> {
+    let digits: String = text.trim_start().chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+/// `the claim "x" is false (file.md#a)`.
+fn checked(note: &str) -> Option<Checked> {
+    let is_mark = |letter: char| matches!(letter, '"' | '“' | '”');
+    let (start, end) = (note.find(is_mark)?, note.rfind(is_mark)?);
+    let opening = note[start..].chars().next()?.len_utf8();
+    let closing = note[end..].chars().next()?.len_utf8();
+    if !note[..start].to_lowercase().contains("claim") || end < start + opening {
+        return None;
+    }
+    let (claim, after) = (&note[start + opening..end], &note[end + closing..]);
+    let verdict = ["unverifiable", "false", "true"].into_iter().find(|verdict| after.contains(verdict))?;
+    let sources = after.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).map_or("", |(inner, _)| inner);
+    Some(Checked { claim: claim.to_owned(), verdict, sources: sources.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-DEB-43: verdicts are named with their claims and sources; open ones are counted.
+    #[test]
+    fn notes_become_sentences() {
+        let notes = Notes::read(&[
+            "the claim \"It said “so” in 1999.\" is false (a.md#b, c.md#d)".to_owned(),
+            "the claim \"x\" is unverifiable".to_owned(),
+            "the claim \"y\" is unverifiable".to_owned(),
+            "ended by the user after round 2".to_owned(),
+            "Please be kind.".to_owned(),
+        ]);
+        let expected = "The fact check found the claim “It said ‘so’ in 1999” false (a.md#b, c.md#d). \
+            2 claims remain unverifiable.";
+        assert_eq!(notes.verdicts().as_deref(), Some(expected));
+        assert_eq!(notes.others().as_deref(), Some("It was also noted: “Please be kind”."));
+        assert_eq!((notes.ended(9), notes.weight("It said “so” in 1999.")), (Some(2), -20));
+        assert_eq!(Notes::read(&["the user ended the debate".to_owned()]).ended(3), Some(3));
+        assert!(Notes::read(&[]).verdicts().is_none());
+    }
+}

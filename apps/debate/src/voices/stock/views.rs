@@ -1,0 +1,189 @@
+//! Arguments about whether something is so. Data only.
+
+use super::{Aspect, Case, Fits};
+
+/// The aspects, in the order in which nobody has to hear them.
+pub(super) const ASPECTS: [Aspect; 13] = [
+    Aspect {
+        name: "the evidence",
+        fits: Fits::All,
+        pro: Case {
+            claim: "Put together, the signs that {claim} «point the same way», and they come from people who did not consult each other.",
+            support: "Independent witnesses are worth more than loud ones.",
+            answer: "Signs may “{quote}” because everybody looked in the same direction to begin with.",
+        },
+        con: Case {
+            claim: "For {it} I have heard examples, but «examples are not a pattern», and a pattern is what would be needed.",
+            support: "Anyone can fill a page with cases that happen to fit.",
+            answer: "Granted, “{quote}”, yet when they keep coming from every side one is allowed to suspect one.",
+        },
+    },
+    Aspect {
+        name: "everyday experience",
+        fits: Fits::All,
+        pro: Case {
+            claim: "Most people find in their own lives that {claim}, and «experience is hard to argue away».",
+            support: "A theory that contradicts every kitchen table has some explaining to do.",
+            answer: "That “{quote}” is true of optical illusions as well, and still the lines are equally long.",
+        },
+        con: Case {
+            claim: "Part of the charm of {it} is that «we remember what fits» and forget the days when it did not.",
+            support: "Memory keeps a scrapbook and no ledger.",
+            answer: "Of course “{quote}”, which is a warning to both sides and not an argument for one.",
+        },
+    },
+    Aspect {
+        name: "exceptions",
+        fits: Fits::All,
+        pro: Case {
+            claim: "Nobody has to show that {claim} in every single case, since «a rule survives its exceptions».",
+            support: "Umbrellas are useful although they turn inside out now and then.",
+            answer: "“{quote}” only as long as they stay few, and here they keep queuing up.",
+        },
+        con: Case {
+            claim: "Against {it} stands «one clear counterexample after another», and each needs its own excuse.",
+            support: "A belief that lives on excuses has stopped being tested.",
+            answer: "What is presented as “{quote}” turns out, looked at one by one, to be mostly about something else.",
+        },
+    },
+    Aspect {
+        name: "what the words mean",
+        fits: Fits::All,
+        pro: Case {
+            claim: "Taken in the ordinary sense of the words, «there is little mystery left»: {claim}.",
+            support: "Quarrels often end when people say plainly what they mean.",
+            answer: "It is precisely in the ordinary sense that the trouble hides, so to say that “{quote}” is to stop reading too early.",
+        },
+        con: Case {
+            claim: "Everything about {it} hangs on «a word nobody has defined», and so it can never be caught out.",
+            support: "A claim that fits every outcome tells us about none of them.",
+            answer: "We get along with “{quote}” all day long, from health to music, and still tell the good from the bad.",
+        },
+    },
+    Aspect {
+        name: "cause and effect",
+        fits: Fits::All,
+        pro: Case {
+            claim: "There is a reason why {claim}: «the mechanism is plain to see», step by step.",
+            support: "What can be explained is less likely to be a coincidence.",
+            answer: "A story in which “{quote}” is still a story, and rival stories are told just as smoothly.",
+        },
+        con: Case {
+            claim: "Even where the facts look friendly to {it}, «something else may be behind» both of them.",
+            support: "Ice cream and sunburn rise together, and neither causes the other.",
+            answer: "One can always say that “{quote}” what we see, but then it should be named, and so far it was not.",
+        },
+    },
+    Aspect {
+        name: "history",
+        fits: Fits::All,
+        pro: Case {
+            claim: "Look back a few generations and you find the same thing: «the long run tells its story», namely that {claim}.",
+            support: "Fashions pass, and what stays deserves a second look.",
+            answer: "Saying that “{quote}” sounds grand, but the long run had different people, different means and different worries.",
+        },
+        con: Case {
+            claim: "The past does not help {it} either, because «earlier ages were just as sure» of the opposite.",
+            support: "Certainty is no guide, or we would still be bleeding patients.",
+            answer: "Perhaps “{quote}”, but we have better tools for finding out, and they count for something.",
+        },
+    },
+    Aspect {
+        name: "what specialists say",
+        fits: Fits::All,
+        pro: Case {
+            claim: "Those who spend their working lives on the matter lean towards saying that {claim}, and «their doubts are about details».",
+            support: "Experts can be wrong, but that is not the way to bet.",
+            answer: "That “{quote}” is what one hears from outside, while inside the profession the quarrel goes to the root.",
+        },
+        con: Case {
+            claim: "On {it} «the specialists do not agree», and it is odd to be surer than those who study it.",
+            support: "Borrowed confidence has to be returned at some point.",
+            answer: "It is true that “{quote}” on everything, but they quarrel about how much and how fast rather than about whether.",
+        },
+    },
+    Aspect {
+        name: "the consequences",
+        fits: Fits::All,
+        pro: Case {
+            claim: "Consider what follows: whoever accepts that {claim} «can act on it today» and check the result.",
+            support: "A belief that helps to predict the next step has earned some credit.",
+            answer: "That one “{quote}” proves little, for people have acted on horoscopes too.",
+        },
+        con: Case {
+            claim: "Follow {it} to the end and «the conclusions would be strange», which is why its defenders stop well short of them.",
+            support: "It is telling when nobody lives by what they say.",
+            answer: "Many true things look odd at first, so to say that “{quote}” is a remark about our habits.",
+        },
+    },
+    Aspect {
+        name: "simplicity",
+        fits: Fits::All,
+        pro: Case {
+            claim: "That {claim} is «the simplest account we have», with the fewest extra assumptions.",
+            support: "An explanation should not need more repairs than the thing it explains.",
+            answer: "“{quote}” may simply be the one that leaves out the awkward parts.",
+        },
+        con: Case {
+            claim: "The matter is tangled, and {it} is «too neat to be true».",
+            support: "Life seldom fits on a poster.",
+            answer: "To call something “{quote}” is a feeling about neatness, and many plain statements are plainly right.",
+        },
+    },
+    Aspect {
+        name: "the burden of proof",
+        fits: Fits::All,
+        pro: Case {
+            claim: "By now «the doubters owe us something»: a better account of what we see than that {claim}.",
+            support: "Shrugging is not a theory.",
+            answer: "I do not think that “{quote}”, because whoever asserts a thing has to carry it to the door.",
+        },
+        con: Case {
+            claim: "Whoever holds {it} has to show it, and «so far we got assurances» where reasons were due.",
+            support: "What is asserted lightly may be dropped lightly.",
+            answer: "That “{quote}” overlooks the reasons given a minute ago, which I am happy to give again in other words.",
+        },
+    },
+    Aspect {
+        name: "whose view counts",
+        fits: Fits::All,
+        pro: Case {
+            claim: "People who differ in nearly everything else come to agree that {claim}, and «such agreement is rare».",
+            support: "When rivals nod at the same sentence, it is worth reading twice.",
+            answer: "It may be that “{quote}”, but it is also what one gets when only some are invited to the table.",
+        },
+        con: Case {
+            claim: "From a comfortable chair {it} looks obvious, while «others see it quite differently», and they live closer to it.",
+            support: "Where you stand decides what blocks your sight.",
+            answer: "That “{quote}” is worth hearing, and after hearing it one may still find that they are mistaken.",
+        },
+    },
+    Aspect {
+        name: "the comparison",
+        fits: Fits::All,
+        pro: Case {
+            claim: "Measured against its rivals, the statement that {claim} does well, for «the opposite explains even less».",
+            support: "We choose among answers that exist.",
+            answer: "That “{quote}” would only help if there were just two answers, and there are many in between.",
+        },
+        con: Case {
+            claim: "Nothing forces us to choose between {it} and its opposite, because «the truth may lie between» the two corners.",
+            support: "Most quarrels with two sides have a third one that nobody booked.",
+            answer: "It is always possible that “{quote}”, but a middle that nobody can describe is no position.",
+        },
+    },
+    Aspect {
+        name: "change over time",
+        fits: Fits::All,
+        pro: Case {
+            claim: "The picture is getting clearer: «every year adds a piece» to the case that {claim}.",
+            support: "A claim that was empty would fade as people look closer.",
+            answer: "If “{quote}”, it is strange that the frame has to be enlarged each time to make it fit.",
+        },
+        con: Case {
+            claim: "What once spoke for {it} need not count any more, since «the world has moved on» in the meantime.",
+            support: "Old maps are beautiful and lead into rivers.",
+            answer: "Certainly “{quote}”, but somebody would have to say in which respect, and how that changes the answer.",
+        },
+    },
+];

@@ -1,0 +1,131 @@
+//! A person who lets a debate go on, or ends it.
+
+use serde_json::json;
+use superstep::{Code, Compiled, Memory, Outcome};
+use superstep_debate::{Answer, Approval, Debate, FactCheck, Hall, Status, read};
+
+use crate::support::{Speaker, debates, due, opening, said, speakers};
+
+fn answer(approved: bool, note: Option<&str>) -> Answer {
+    Answer { approved, note: note.map(str::to_owned) }
+}
+
+struct Case {
+    graph: Compiled<Debate, Hall>,
+    hall: Hall,
+    speaker: Speaker,
+}
+
+impl Case {
+    fn new(approval: Approval) -> Self {
+        let speaker = Speaker::default();
+        let hall = Hall::new(speaker.clone()).approval(approval);
+        Self { graph: debates(Memory::new()), hall, speaker }
+    }
+
+    async fn begin(&self) -> Outcome<Debate> {
+        self.graph.run(opening(3)).thread("t").context(self.hall.clone()).await.unwrap()
+    }
+
+    async fn say(&self, answer: Answer) -> Outcome<Debate> {
+        self.graph.resume("t", answer).context(self.hall.clone()).await.unwrap()
+    }
+}
+
+/// R-DEB-47, R-DEB-27, R-DEB-6, R-DEB-7: after each round a person is asked, three times in all.
+#[tokio::test]
+async fn each_round_asks_three_times() {
+    let case = Case::new(Approval::EachRound);
+    let mut outcome = case.begin().await;
+    for round in 1..=3 {
+        let [question] = outcome.questions() else { panic!("one question in round {round}") };
+        assert_eq!(question.value["round"], round);
+        let last = json!([
+            { "name": "optimist", "content": said("optimist", round) },
+            { "name": "skeptic", "content": said("skeptic", round) },
+        ]);
+        assert_eq!(question.value["last"], last);
+        assert!(question.value["question"].as_str().unwrap().ends_with('?'));
+        let seen = read(&case.graph.threads(), "t").await.unwrap();
+        assert!(seen.debate.awaiting_approval && seen.debate.status == Status::Running);
+        assert_eq!(seen.question.as_ref().map(|seen| seen.id), Some(question.id));
+        outcome = case.say(answer(true, None)).await;
+        assert_eq!(outcome.state.user_approved, Some(true));
+    }
+    assert!(outcome.is_finished() && !outcome.state.awaiting_approval);
+    assert_eq!((outcome.state.messages.len(), outcome.state.round), (8, 3));
+    assert_eq!(outcome.state.status, Status::Completed);
+    assert_eq!(case.speaker.turns().len(), 7, "nobody speaks twice because of a question");
+}
+
+/// R-DEB-47, R-DEB-27: ending at the first question leads straight to the moderator, who says so.
+#[tokio::test]
+async fn a_person_ends_the_debate() {
+    let case = Case::new(Approval::EachRound);
+    case.begin().await;
+    let ended = case.say(answer(false, None)).await;
+    let debate = &ended.state;
+    assert_eq!(speakers(debate), ["user", "optimist", "skeptic", "moderator"]);
+    assert_eq!((debate.round, debate.user_approved), (1, Some(false)));
+    assert_eq!((debate.status, debate.awaiting_approval), (Status::Completed, false));
+    assert!(debate.summary().unwrap().text().contains("ended by the user after round 1"));
+    assert_eq!(case.speaker.last_cue().notes, ["ended by the user after round 1"]);
+}
+
+/// R-DEB-27: before the summary a person is asked once.
+#[tokio::test]
+async fn before_the_summary_a_person_is_asked_once() {
+    let case = Case::new(Approval::BeforeSummary);
+    let asked = case.begin().await;
+    assert_eq!((asked.questions().len(), asked.state.round), (1, 3));
+    assert_eq!(asked.questions()[0].value["round"], 3);
+    let done = case.say(answer(true, None)).await;
+    assert!(done.is_finished() && done.state.status == Status::Completed);
+    let steps = due(&case.graph, "t").await;
+    assert_eq!(steps[6..], ["approval", "moderator", ""]);
+    assert!(!done.state.summary().unwrap().text().contains("ended by the user"));
+}
+
+/// R-DEB-27: a note becomes what the user said, and the voices hear it.
+#[tokio::test]
+async fn a_note_is_heard() {
+    let case = Case::new(Approval::EachRound);
+    case.begin().await;
+    let outcome = case.say(answer(true, Some(" Mind the cost. "))).await;
+    let note = outcome.state.messages.get(3).unwrap();
+    assert_eq!((note.text().as_ref(), note.name.as_deref()), ("Mind the cost.", None));
+    assert_eq!(speakers(&outcome.state), ["user", "optimist", "skeptic", "user", "optimist", "skeptic"]);
+    let outcome = case.say(answer(false, Some("Enough."))).await;
+    assert_eq!(speakers(&outcome.state)[6..], ["user", "moderator"]);
+}
+
+/// R-DEB-27: an answer of another form is refused, and the question stays.
+#[tokio::test]
+async fn another_answer_is_refused() {
+    let case = Case::new(Approval::EachRound);
+    case.begin().await;
+    for wrong in
+        [json!("yes"), json!({ "approved": "yes" }), json!({ "note": "?" }), json!({ "approved": true, "by": 1 })]
+    {
+        let refused = case.graph.resume("t", wrong.clone()).context(case.hall.clone()).await;
+        assert_eq!(refused.err().map(|error| error.code()), Some(Code::InvalidResume), "{wrong}");
+    }
+    assert!(read(&case.graph.threads(), "t").await.unwrap().question.is_some());
+}
+
+/// R-DEB-26, R-DEB-27: with both, claims are looked up while the person thinks, and the moderator gets all of it.
+#[tokio::test]
+async fn claims_are_looked_up_while_a_person_thinks() {
+    for (fact_check, steps) in [
+        (FactCheck::EachRound, vec!["optimist", "skeptic", "approval+fact_check", "moderator", ""]),
+        (FactCheck::AtEnd, vec!["optimist", "skeptic", "approval", "fact_check", "moderator", ""]),
+    ] {
+        let mut case = Case::new(Approval::EachRound);
+        case.hall = case.hall.fact_check(fact_check);
+        case.begin().await;
+        let ended = case.say(answer(false, None)).await;
+        assert_eq!(due(&case.graph, "t").await, steps);
+        assert_eq!(ended.state.fact_check_results.len(), 2);
+        assert_eq!(case.speaker.last_cue().notes.len(), 3);
+    }
+}

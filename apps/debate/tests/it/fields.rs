@@ -1,0 +1,180 @@
+//! The fields of the state: names, defaults, folds, and what is refused.
+
+use serde_json::{Value, json};
+use superstep::prelude::*;
+use superstep::{Code, Compiled, Error};
+use superstep_debate::{Debate, DebateUpdate, Hall, Status};
+
+use crate::support::{Speaker, TOPIC, debates, morning, opening};
+
+/// A graph over the state of a debate whose one node returns this.
+fn returns(updates: impl Fn(&Debate) -> Vec<Value> + std::marker::Send + Sync + 'static) -> Compiled<Debate> {
+    let mut graph = Graph::<Debate>::new("fields");
+    let node = graph.node("node", move |debate: View<Debate>| {
+        updates(&debate).into_iter().fold(Command::<Debate>::new(), |command, update| command.update(update))
+    });
+    graph.edge(START, node).edge(node, END).checkpointer(Memory::new());
+    graph.compile().unwrap()
+}
+
+async fn after(input: DebateUpdate, update: Value) -> Result<Debate, Error> {
+    let done = returns(move |_| vec![update.clone()]).run(input).thread("t").await?;
+    Ok(Debate::clone(&done.state))
+}
+
+/// R-DEB-1, R-DEB-2, R-DEB-3, R-DEB-4, R-DEB-5, R-DEB-6, R-DEB-7, R-DEB-8, R-DEB-9, R-DEB-10, R-DEB-11: names and
+/// defaults of a new thread.
+#[test]
+fn a_new_debate_has_these_fields() {
+    let schema = Debate::schema().unwrap();
+    let initial = schema.to_json(&*schema.initial_state()).unwrap();
+    let expected = json!({
+        "messages": [], "round": 0, "topic": "", "maxRounds": 3, "status": "running",
+        "awaitingApproval": false, "userApproved": null, "factCheckResults": [], "tokenUsage": 0,
+        "startTime": null, "endTime": null,
+    });
+    assert_eq!(initial, expected);
+    let reducer = |name: &str| schema.field(schema.find(name).unwrap()).reducer.clone();
+    assert_eq!(reducer("messages").as_deref(), Some("add_messages"));
+    assert_eq!(reducer("factCheckResults").as_deref(), Some("append"));
+    assert_eq!(reducer("tokenUsage").as_deref(), Some("add"));
+    let once: Vec<_> =
+        schema.fields().iter().filter(|field| field.flags.set_once).map(|field| field.name.to_string()).collect();
+    assert_eq!(once, ["topic", "maxRounds", "startTime"]);
+}
+
+/// R-DEB-12: the first topic and the first number of rounds stay; a node that writes others is told so.
+#[tokio::test]
+async fn what_the_user_gave_first_stays() {
+    let graph = returns(|_| vec![json!({ "topic": "Different topic", "maxRounds": 9 })]);
+    let mut stream = graph.run(opening(1)).thread("t").stream_events();
+    let mut warned = Vec::new();
+    while let Some(event) = stream.next().await {
+        let event = serde_json::to_value(&event).unwrap();
+        if event["event"] == "on_warning" {
+            warned.push([event["data"]["code"].clone(), event["data"]["field"].clone()]);
+        }
+    }
+    assert_eq!(json!(warned), json!([["set_once_ignored", "topic"], ["set_once_ignored", "maxRounds"]]));
+    let done = stream.finish().await.unwrap();
+    assert_eq!((done.state.topic.as_str(), done.state.max_rounds), (TOPIC, 1));
+}
+
+/// R-DEB-12: where the graph is strict, a node's second value is an error.
+#[tokio::test]
+async fn a_strict_graph_refuses_a_second_value() {
+    let mut graph = Graph::<Debate>::new("strict");
+    let node = graph.node("node", || Debate::update().topic("Different topic"));
+    graph.edge(START, node).edge(node, END).strict_set_once();
+    let error = graph.compile().unwrap().run(opening(1)).await.unwrap_err();
+    assert_eq!(error.code(), Code::SetOnceViolation);
+}
+
+/// R-DEB-12: another input for the same thread is always refused.
+#[tokio::test]
+async fn another_topic_on_the_same_thread_is_refused() {
+    let graph = debates(Memory::new());
+    let hall = || Hall::new(Speaker::default());
+    graph.run(opening(1)).thread("t").context(hall()).await.unwrap();
+    let other = Debate::open("Different topic", 1, morning()).unwrap();
+    let error = graph.run(other).thread("t").context(hall()).await.unwrap_err();
+    assert_eq!((error.code(), error.http_status()), (Code::SetOnceViolation, 409));
+    assert_eq!(graph.threads().state("t").await.unwrap().state.topic, TOPIC);
+}
+
+/// R-DEB-13: messages are appended, and a node that returns all of them doubles none.
+#[tokio::test]
+async fn messages_are_appended_and_never_doubled() {
+    let two = || Debate::input().messages(vec![Message::user("m1"), Message::user("m2")]);
+    let texts = |debate: &Debate| debate.messages.iter().map(|message| message.text().into_owned()).collect::<Vec<_>>();
+    let debate = after(two(), json!({ "messages": [{ "role": "assistant", "content": "m3" }] })).await.unwrap();
+    assert_eq!(texts(&debate), ["m1", "m2", "m3"]);
+    let whole = returns(|debate| vec![json!({ "messages": debate.messages, "round": debate.round + 1 })]);
+    let done = whole.run(two()).await.unwrap();
+    assert_eq!((texts(&done.state), done.state.round), (vec!["m1".to_owned(), "m2".to_owned()], 1));
+}
+
+/// R-DEB-14, R-DEB-2: the round is the last one written.
+#[tokio::test]
+async fn the_round_is_overwritten() {
+    assert_eq!(after(Debate::input().round(2_u32), json!({ "round": 3 })).await.unwrap().round, 3);
+}
+
+/// R-DEB-8, R-DEB-9, R-DEB-17: results are appended in the order of their finding, tokens are added up.
+#[tokio::test]
+async fn results_are_appended_and_tokens_added() {
+    let found = |claim: &str, verdict: &str| json!({ "claim": claim, "verdict": verdict, "sources": ["facts.md#one"] });
+    let graph = returns(move |_| {
+        vec![
+            json!({ "factCheckResults": [found("a", "true")], "tokenUsage": 5 }),
+            json!({ "factCheckResults": [found("b", "false"), found("c", "unverifiable")], "tokenUsage": 7 }),
+        ]
+    });
+    let done = graph.run(Debate::input().token_usage(30_u64)).await.unwrap();
+    assert_eq!(done.state.token_usage, 42);
+    let written = json!(done.state.fact_check_results);
+    assert_eq!(written, json!([found("a", "true"), found("b", "false"), found("c", "unverifiable")]));
+    let other = json!({ "factCheckResults": [found("a", "perhaps")] });
+    assert!(after(Debate::input().round(0_u32), other).await.is_err());
+}
+
+/// R-DEB-15: another status is refused by name, and nothing of that superstep is there.
+#[tokio::test]
+async fn an_unknown_status_is_refused() {
+    let graph = returns(|_| vec![json!({ "round": 7, "status": "paused" })]);
+    let error = graph.run(opening(3)).thread("t").await.unwrap_err();
+    assert!(format!("{error:?} {:?}", error.problems()).contains("Invalid status: paused"), "{error:?}");
+    let saved = graph.threads().state("t").await.unwrap();
+    assert_eq!((saved.state.round, saved.state.status), (0, Status::Running));
+    for status in ["running", "completed", "error"] {
+        assert_eq!(after(opening(3), json!({ "status": status })).await.unwrap().status.name(), status);
+    }
+    let read: Result<Status, _> = serde_json::from_value(json!(3));
+    assert_eq!(read.unwrap_err().to_string(), "Invalid status: 3");
+}
+
+/// R-DEB-16: a node does not make a completed debate of one that failed; a person may.
+#[tokio::test]
+async fn an_error_is_not_painted_over() {
+    let graph = returns(|_| vec![json!({ "status": "error" }), json!({ "status": "completed" })]);
+    assert!(graph.run(opening(3)).thread("t").await.is_err());
+    let graph = returns(|_| vec![json!({ "status": "error" })]);
+    graph.run(opening(3)).thread("t").await.unwrap();
+    let threads = graph.threads();
+    assert!(threads.update("t", Debate::update().status(Status::Completed)).await.is_err());
+    threads.update("t", Debate::update().status(Overwrite(Status::Completed))).await.unwrap();
+    assert_eq!(threads.state("t").await.unwrap().state.status, Status::Completed);
+}
+
+/// R-DEB-19: every problem of an opening is listed, the topic is trimmed and counted in characters.
+#[test]
+fn every_problem_of_an_opening_is_listed() {
+    let pointers = |topic: &str, rounds| {
+        let refused = Debate::open(topic, rounds, morning());
+        refused.err().map_or_else(Vec::new, |error| {
+            error.problems().iter().map(|problem| problem.pointer.clone()).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(pointers("", 0), ["/topic", "/maxRounds"]);
+    assert_eq!(pointers(" \n ", 11), ["/topic", "/maxRounds"]);
+    assert_eq!(pointers(&"ü".repeat(501), 1), ["/topic"]);
+    assert!(pointers(&format!(" {} ", "ü".repeat(500)), 10).is_empty());
+}
+
+/// R-DEB-19: what is wrong is refused as input, as an update, and all of it at once.
+#[tokio::test]
+async fn what_does_not_fit_is_refused() {
+    let graph = debates(Memory::new());
+    let bad = json!({ "messages": 3, "round": -1, "topic": 5, "maxRounds": 2.5, "status": "new", "rounds": 1 });
+    let error = graph.run(bad).thread("t").context(Hall::new(Speaker::default())).await.unwrap_err();
+    let mut pointers: Vec<_> = error.problems().iter().map(|problem| problem.pointer.clone()).collect();
+    pointers.sort();
+    assert_eq!(pointers, ["/maxRounds", "/messages", "/round", "/rounds", "/status", "/topic"]);
+    for bad in [json!({ "maxRounds": 0 }), json!({ "maxRounds": 11 }), json!({ "topic": "x".repeat(501) })] {
+        let error = graph.run(bad.clone()).thread("t").context(Hall::new(Speaker::default())).await.unwrap_err();
+        let field = bad.as_object().unwrap().keys().next().unwrap();
+        assert!(error.message().contains(&format!("field `{field}`: expected at")), "{bad}: {error}");
+    }
+    assert!(after(opening(3), json!({ "round": -1 })).await.is_err());
+    assert!(graph.threads().state("t").await.is_err(), "nothing of it was kept");
+}

@@ -1,0 +1,276 @@
+//! Debates over HTTP: begun, watched, answered, stopped, read again.
+
+use serde_json::json;
+use superstep_server::{Config, Stores};
+
+use super::served::{Platform, Sent, names, platform, started};
+use super::support::{Folder, Speaker, TOPIC, said};
+
+const A_ROUND: [&str; 7] = ["agent_start", "token", "agent_end", "agent_start", "token", "agent_end", "round_complete"];
+
+fn joined(sent: &[Sent], node: &str) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for event in sent.iter().filter(|event| event.data["metadata"]["node"] == node) {
+        match event.event.as_str() {
+            "on_chat_model_start" => texts.push(String::new()),
+            "on_chat_model_stream" => texts.last_mut().unwrap().push_str(event.data["data"]["chunk"].as_str().unwrap()),
+            _ => {}
+        }
+    }
+    texts
+}
+
+/// R-DEB-30, R-DEB-46, R-SRV-6: a request with a topic alone gives events of version 2 for three rounds, numbered, and the
+/// state at the end.
+#[tokio::test]
+async fn a_debate_is_streamed_as_events() {
+    let platform = platform(Speaker::default()).await;
+    let (id, sent) = platform.debate(json!({ "maxRounds": 3 })).await;
+    assert_eq!((sent[0].event.as_str(), sent.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
+    assert_eq!(sent[0].data["data"]["input"]["topic"], TOPIC);
+    assert_eq!(sent.iter().filter(|event| event.event == "on_chat_model_start").count(), 7);
+    assert_eq!(joined(&sent, "skeptic"), [1, 2, 3].map(|round| said("skeptic", round)));
+    assert!(sent.windows(2).all(|pair| pair[0].id < pair[1].id));
+    let state = &sent.last().unwrap().data["data"]["output"];
+    assert_eq!((&state["round"], &state["status"]), (&json!(3), &json!("completed")));
+    assert_eq!((state["messages"].as_array().unwrap().len(), &state["tokenUsage"]), (8, &json!(7 * 15)));
+    let shown = platform.json(&format!("/api/debate/{id}")).await;
+    assert_eq!(
+        (&shown["status"], &shown["topic"], &shown["maxRounds"]),
+        (&json!("completed"), &json!(TOPIC), &json!(3))
+    );
+    assert_eq!(shown["messages"][7]["content"], state["messages"][7]["content"]);
+    assert_eq!(shown["lastEventId"], json!(sent.last().unwrap().id));
+}
+
+/// R-DEB-31, R-DEB-32: for pages it is told who speaks, what, and which round it is.
+#[tokio::test]
+async fn pages_hear_who_speaks() {
+    let platform = platform(Speaker::default()).await;
+    let (id, sent) = platform.debate(json!({ "maxRounds": 2, "format": "debate" })).await;
+    let turn = ["agent_start", "token", "agent_end"];
+    let expected = [&["debate_start"][..], &A_ROUND, &A_ROUND, &turn, &["debate_complete"]].concat();
+    assert_eq!(names(&sent), expected);
+    assert_eq!(sent[0].data["model"]["label"], "language model");
+    let rounds: Vec<u64> = sent
+        .iter()
+        .filter(|sent| sent.event == "agent_start")
+        .map(|sent| sent.data["round"].as_u64().unwrap())
+        .collect();
+    assert_eq!(rounds, [1, 1, 2, 2, 2]);
+    let end = &sent.last().unwrap().data;
+    assert_eq!((&end["summary"], &end["totalTokens"]), (&json!(said("moderator", 2)), &json!(75)));
+    assert!(end["durationMs"].as_i64().unwrap() >= 0);
+    assert_eq!(end["transcript"], format!("/api/debate/{id}/transcript"));
+}
+
+/// R-DEB-31, R-SRV-7: and in the words of AG-UI.
+#[tokio::test]
+async fn ag_ui_hears_messages_and_steps() {
+    let platform = platform(Speaker::default()).await;
+    let (_, sent) = platform.debate(json!({ "maxRounds": 1, "format": "ag-ui" })).await;
+    let turn = ["STEP_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "STEP_FINISHED"];
+    let start: &[&str] = &["RUN_STARTED", "STATE_SNAPSHOT"];
+    assert_eq!(names(&sent), [start, &turn, &turn, &turn, &["STATE_SNAPSHOT", "RUN_FINISHED"]].concat());
+    assert!(sent.iter().all(|sent| sent.data["type"] == sent.event.as_str()));
+}
+
+/// R-DEB-31: whoever wants JSON waits and gets the state.
+#[tokio::test]
+async fn whoever_wants_json_waits() {
+    let platform = platform(Speaker::default()).await;
+    let body = json!({ "topic": TOPIC, "maxRounds": 1, "model": "speaker", "threadId": "mine" });
+    let request = platform.client.post(platform.url("/api/debate")).header("accept", "application/json").json(&body);
+    let shown: serde_json::Value = request.send().await.unwrap().json().await.unwrap();
+    assert_eq!((&shown["id"], &shown["status"]), (&json!("mine"), &json!("completed")));
+    assert_eq!(shown["messages"].as_array().unwrap().len(), 4);
+}
+
+/// R-DEB-33, R-SRV-9, R-DEB-32: a reader that was cut off anywhere comes back and misses nothing, in every format.
+#[tokio::test]
+async fn a_reader_comes_back_to_any_place() {
+    let platform = platform(Speaker::default()).await;
+    let (id, _) = platform.debate(json!({ "maxRounds": 2 })).await;
+    for format in ["events", "debate", "ag-ui"] {
+        let whole = platform.stream(&id, format, None).await;
+        assert!(whole.len() > 10);
+        for cut in 0..whole.len() {
+            let Some(after) = whole[cut].id else { continue };
+            let rest = platform.stream(&id, format, Some(after)).await;
+            assert_eq!(rest, whole[cut + 1..], "{format} after {after}");
+        }
+    }
+}
+
+async fn answer(platform: &Platform, id: &str, approved: bool) -> u16 {
+    platform.post(&format!("/api/debate/{id}/approval"), &json!({ "approved": approved })).await.status().as_u16()
+}
+
+/// R-DEB-47, R-DEB-33, R-DEB-55: a debate that asks after each round waits, goes on when it may, and is answered once.
+#[tokio::test]
+async fn a_debate_asks_before_it_goes_on() {
+    let platform = platform(Speaker::default()).await;
+    let (id, sent) = platform.debate(json!({ "maxRounds": 3, "approval": "each_round", "format": "debate" })).await;
+    assert_eq!(names(&sent).last(), Some(&"approval_required"));
+    let shown = platform.json(&format!("/api/debate/{id}")).await;
+    assert_eq!((&shown["status"], &shown["awaitingApproval"]), (&json!("waiting"), &json!(true)));
+    assert_eq!(shown["question"]["interruptId"], sent.last().unwrap().data["interruptId"]);
+    assert_eq!(shown["question"]["last"].as_array().unwrap().len(), 2);
+    let mut last = sent.last().unwrap().id;
+    for round in 1..=2 {
+        assert_eq!(answer(&platform, &id, true).await, 202);
+        let more = platform.stream(&id, "debate", last).await;
+        assert_eq!(more.last().unwrap().data["round"], round + 1);
+        last = more.last().unwrap().id;
+    }
+    assert_eq!(answer(&platform, &id, true).await, 202);
+    let end = platform.stream(&id, "debate", last).await;
+    assert_eq!(names(&end).last(), Some(&"debate_complete"));
+    assert_eq!(answer(&platform, &id, true).await, 409);
+}
+
+/// R-DEB-47: ending it at the first question leaves four messages and a summary that says so.
+#[tokio::test]
+async fn a_person_ends_a_debate() {
+    let platform = platform(Speaker::default()).await;
+    let (id, sent) = platform.debate(json!({ "approval": "each_round", "format": "debate" })).await;
+    assert_eq!(answer(&platform, &id, false).await, 202);
+    let end = platform.stream(&id, "debate", sent.last().unwrap().id).await;
+    assert!(end.last().unwrap().data["summary"].as_str().unwrap().contains("ended by the user after round 1"));
+    let shown = platform.json(&format!("/api/debate/{id}")).await;
+    assert_eq!((&shown["round"], &shown["userApproved"]), (&json!(1), &json!(false)));
+    assert_eq!((&shown["status"], shown["messages"].as_array().unwrap().len()), (&json!("completed"), 4));
+}
+
+/// R-DEB-33: a debate that waits can be set aside, and gone on with.
+#[tokio::test]
+async fn a_debate_is_stopped_and_gone_on_with() {
+    let platform = platform(Speaker::default()).await;
+    let (id, _) = platform.debate(json!({ "approval": "before_summary", "maxRounds": 1 })).await;
+    let path = format!("/api/debate/{id}");
+    let stopped = platform.client.delete(platform.url(&path)).send().await.unwrap();
+    assert_eq!((stopped.status().as_u16(), &platform.json(&path).await["status"]), (202, &json!("stopped")));
+    assert_eq!(answer(&platform, &id, true).await, 409);
+    assert_eq!(platform.client.delete(platform.url(&path)).send().await.unwrap().status(), 409);
+    assert_eq!(platform.post(&format!("{path}/resume"), &json!({})).await.status(), 202);
+    let sent = platform.stream(&id, "debate", None).await;
+    assert_eq!(names(&sent).last(), Some(&"approval_required"));
+    assert_eq!(answer(&platform, &id, true).await, 202);
+    platform.stream(&id, "debate", None).await;
+    assert_eq!(platform.json(&path).await["status"], "completed");
+    assert_eq!(platform.post(&format!("{path}/resume"), &json!({})).await.status(), 409);
+}
+
+/// R-DEB-29, R-DEB-33: a provider that fails ends the stream with an error; the debate goes on with that turn.
+#[tokio::test]
+async fn a_turn_that_failed_is_tried_again() {
+    let speaker = Speaker::default().failing("skeptic 1", superstep::model::Trouble::KeyRefused);
+    let platform = platform(speaker.clone()).await;
+    let (id, sent) = platform.debate(json!({ "maxRounds": 1, "format": "debate" })).await;
+    assert_eq!(names(&sent).last(), Some(&"error"));
+    assert_eq!(platform.json(&format!("/api/debate/{id}")).await["status"], "error");
+    assert_eq!(platform.post(&format!("/api/debate/{id}/resume"), &json!({})).await.status(), 202);
+    let more = platform.stream(&id, "debate", sent.last().unwrap().id).await;
+    assert_eq!(names(&more).last(), Some(&"debate_complete"));
+    assert_eq!(speaker.turns(), ["optimist 1", "skeptic 1", "skeptic 1", "moderator 1"]);
+}
+
+/// R-DEB-33: past debates are listed and found by words of their topic; transcripts are written in three ways.
+#[tokio::test]
+async fn past_debates_are_found_and_written() {
+    let platform = platform(Speaker::default()).await;
+    platform.debate(json!({ "maxRounds": 1 })).await;
+    let (id, _) = platform.debate(json!({ "maxRounds": 1, "topic": "School uniforms" })).await;
+    let all = platform.json("/api/debates").await;
+    assert_eq!(all["debates"].as_array().unwrap().len(), 2);
+    let found = platform.json("/api/debates?q=uniforms&status=completed").await;
+    assert_eq!((&found["debates"][0]["id"], found["debates"].as_array().unwrap().len()), (&json!(id), 1));
+    assert_eq!(platform.json("/api/debates?status=running").await["debates"], json!([]));
+    let first = platform.json("/api/debates?limit=1").await;
+    let second = platform.json(&format!("/api/debates?limit=1&after={}", first["next"])).await;
+    assert_ne!(first["debates"][0]["id"], second["debates"][0]["id"]);
+    assert_eq!(second["next"], json!(null));
+    for (format, kind, word) in [
+        ("md", "text/markdown", "# School uniforms"),
+        ("txt", "text/plain", "SUMMARY"),
+        ("json", "application/json", "\"topic\""),
+    ] {
+        let response = platform.get(&format!("/api/debate/{id}/transcript?format={format}")).await;
+        assert!(response.headers()["content-type"].to_str().unwrap().starts_with(kind));
+        assert!(response.text().await.unwrap().contains(word), "{format}");
+    }
+    assert_eq!(platform.get("/api/debate/nobody").await.status(), 404);
+}
+
+/// R-DEB-41, R-DEB-44, R-DEB-45: without a model it is rules that speak, and everybody is told.
+#[tokio::test]
+async fn rules_speak_and_say_so() {
+    let platform = platform(Speaker::default()).await;
+    let (id, sent) =
+        platform.debate(json!({ "model": "local", "factCheck": "at_end", "maxRounds": 1, "format": "debate" })).await;
+    assert_eq!(sent[0].data["model"]["label"], "rule-based voices, no language model");
+    let shown = platform.json(&format!("/api/debate/{id}")).await;
+    assert_eq!(shown["model"]["kind"], "rules");
+    let verdicts = shown["factCheckResults"].as_array().unwrap();
+    assert!(verdicts.iter().all(|result| result["verdict"] == "unverifiable" && result["sources"] == json!([])));
+    let settings = platform.json("/api/debate/settings").await;
+    assert_eq!((&settings["models"][0]["name"], &settings["evidence"]["configured"]), (&json!("local"), &json!(false)));
+}
+
+/// R-DEB-33, R-SRV-9: debates are there after a restart, with their events.
+#[tokio::test]
+async fn debates_are_there_after_a_restart() {
+    let folder = Folder::new("restart");
+    std::fs::create_dir_all(folder.path()).unwrap();
+    let file = folder.path().join("debates.db");
+    let config = || async { Config::new(Stores::sqlite(&file).await.unwrap()) };
+    let first = started(config().await, Speaker::default()).await;
+    let (id, sent) = first.debate(json!({ "maxRounds": 1, "format": "debate" })).await;
+    let kept: Vec<&Sent> = sent.iter().filter(|sent| sent.event != "token").collect();
+    first.server.shutdown().await;
+    let second = started(config().await, Speaker::default()).await;
+    let again = second.stream(&id, "debate", None).await;
+    assert_eq!(again.iter().collect::<Vec<_>>(), kept);
+}
+
+/// R-DEB-40, R-SRV-15: the page is in the program, loads nothing from elsewhere, and a debate that is over can be read
+/// without script. What it does with script is tried in a browser by `cargo xtask studio`.
+#[tokio::test]
+async fn the_page_is_in_the_program() {
+    let platform = platform(Speaker::default()).await;
+    let (id, _) = platform.debate(json!({ "maxRounds": 1, "topic": "<b>bold</b>" })).await;
+    let response = platform.get(&format!("/debate/{id}")).await;
+    let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
+    assert!(policy.contains("default-src 'none'") && policy.contains("script-src 'self'"), "{policy}");
+    let page = response.text().await.unwrap();
+    assert!(page.contains("<noscript><h1>&lt;b&gt;bold&lt;/b&gt;</h1>") && page.contains(&said("moderator", 1)));
+    let files: Vec<&str> = page.split('"').filter(|part| part.starts_with("/assets/")).collect();
+    assert!(!files.is_empty() && !page.contains("://"));
+    for file in files {
+        assert_eq!(platform.get(file).await.status(), 200, "{file}");
+    }
+}
+
+/// R-DEB-35: closing the connection stops a debate after the turn that is spoken; one that was let go of goes on.
+#[tokio::test]
+async fn leaving_stops_a_debate_after_the_turn() {
+    for (detach, status) in [(false, "stopped"), (true, "completed")] {
+        let speaker = Speaker::default();
+        let gate = speaker.gated();
+        let platform = platform(speaker).await;
+        let body = json!({ "topic": TOPIC, "model": "speaker", "maxRounds": 10, "detach": detach });
+        let response = platform.post("/api/debate", &body).await;
+        let id = response.headers()["x-debate-id"].to_str().unwrap().to_owned();
+        drop(response);
+        let path = format!("/api/debate/{id}");
+        let mut shown = platform.json(&path).await;
+        while shown["status"] == "running" {
+            // The turn that is spoken ends; the next begins only if the debate goes on.
+            gate.add_permits(1);
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            shown = platform.json(&path).await;
+        }
+        let is_whole = shown["messages"].as_array().unwrap().len() == 22;
+        assert_eq!((shown["status"].as_str(), is_whole), (Some(status), detach));
+    }
+}

@@ -1,0 +1,117 @@
+//! What is refused, with which words, and before anybody speaks.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use superstep_server::{Config, Limit, Stores};
+
+use super::served::{limited, platform};
+use super::support::{Speaker, TOPIC};
+
+/// R-DEB-49, R-DEB-50, R-DEB-51, R-SRV-5: every problem of a body is found before a model is asked, with its place.
+#[tokio::test]
+async fn a_body_that_does_not_fit_is_refused() {
+    let speaker = Speaker::default();
+    let platform = platform(speaker.clone()).await;
+    let rows = [
+        (json!({}), "/topic", ""),
+        (json!({ "topic": "" }), "/topic", ""),
+        (json!({ "topic": "   " }), "/topic", ""),
+        (json!({ "topic": "x".repeat(501) }), "/topic", "500"),
+        (json!({ "topic": 7 }), "/topic", ""),
+        (json!({ "topic": TOPIC, "maxRounds": 0 }), "/maxRounds", "1"),
+        (json!({ "topic": TOPIC, "maxRounds": 11 }), "/maxRounds", "10"),
+        (json!({ "topic": TOPIC, "maxRounds": 2.5 }), "/maxRounds", ""),
+        (json!({ "topic": TOPIC, "maxRounds": "3" }), "/maxRounds", ""),
+        (json!({ "topic": TOPIC, "maxRounds": null }), "/maxRounds", ""),
+        (json!({ "topic": TOPIC, "maxRouns": 3 }), "/maxRouns", "maxRounds"),
+        (json!({ "topic": TOPIC, "approval": "sometimes" }), "/approval", ""),
+    ];
+    for (mut body, pointer, word) in rows {
+        body["model"] = json!("speaker");
+        let response = platform.post("/api/debate", &body).await;
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["content-type"].to_str().unwrap()[..24]),
+            (422, "application/problem+json")
+        );
+        let problem: Value = response.json().await.unwrap();
+        let found = problem["errors"].as_array().unwrap().iter().find(|part| part["pointer"] == pointer);
+        let found = found.unwrap_or_else(|| panic!("{body} says nothing at {pointer}: {problem}"));
+        assert!(found.to_string().contains(word), "{word} is not in {found}");
+    }
+    assert!(speaker.turns().is_empty());
+    assert_eq!(platform.json("/api/debates").await["debates"], json!([]));
+}
+
+/// R-DEB-52, R-DEB-53: what is no JSON, too long, or sent the wrong way.
+#[tokio::test]
+async fn a_request_that_is_no_request_is_refused() {
+    let platform = platform(Speaker::default()).await;
+    let post = |body: String, kind: &str| {
+        platform.client.post(platform.url("/api/debate")).header("content-type", kind).body(body).send()
+    };
+    let long = json!({ "topic": "x".repeat(70_000) }).to_string();
+    for (body, kind, status) in [
+        ("not JSON".to_owned(), "application/json", 400),
+        (String::new(), "application/json", 400),
+        (long, "application/json", 413),
+        (json!({ "topic": TOPIC }).to_string(), "text/plain", 415),
+    ] {
+        assert_eq!(post(body, kind).await.unwrap().status(), status);
+    }
+    let wrong = platform.client.put(platform.url("/api/debate")).send().await.unwrap();
+    assert_eq!((wrong.status().as_u16(), &wrong.headers()["allow"]), (405, &"POST".parse().unwrap()));
+}
+
+/// R-DEB-54, R-DEB-34: a provider without a key is refused with the variable to set and the way without.
+#[tokio::test]
+async fn a_model_without_a_key_is_refused() {
+    let platform = platform(Speaker::default()).await;
+    let response = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "groq/llama-3.1-8b-instant" })).await;
+    assert_eq!(response.status(), 503);
+    let problem: Value = response.json().await.unwrap();
+    let hint = problem["hint"].as_str().unwrap();
+    assert!(hint.contains("GROQ_API_KEY") && hint.contains("local"), "{problem}");
+    assert_eq!(problem["code"], superstep::Code::ModelAuth.to_string());
+    let unknown = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speeker" })).await;
+    assert_eq!(unknown.status(), 422);
+    assert!(unknown.text().await.unwrap().contains("speaker"));
+}
+
+/// R-DEB-55, R-DEB-12: what contradicts a debate that is there is a conflict.
+#[tokio::test]
+async fn what_contradicts_a_debate_is_a_conflict() {
+    let platform = platform(Speaker::default()).await;
+    let (id, _) = platform.debate(json!({ "maxRounds": 1 })).await;
+    let approval = platform.post(&format!("/api/debate/{id}/approval"), &json!({ "approved": true })).await;
+    assert_eq!(approval.status(), 409);
+    let other = json!({ "topic": "Different topic", "model": "speaker", "threadId": id });
+    assert_eq!(platform.post("/api/debate", &other).await.status(), 409);
+    assert_eq!(platform.json(&format!("/api/debate/{id}")).await["topic"], TOPIC);
+}
+
+/// R-DEB-36, R-SRV-16: an address may begin so many debates, and is told when it may again.
+#[tokio::test]
+async fn an_address_may_begin_so_many() {
+    let limit = Limit { most: 2, within: Duration::from_secs(3600), at_once: 1 };
+    let platform = limited(Config::new(Stores::memory()), Speaker::default(), limit).await;
+    for _ in 0..2 {
+        platform.debate(json!({ "maxRounds": 1 })).await;
+    }
+    let refused = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker" })).await;
+    assert_eq!(refused.status(), 429);
+    let wait: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=3600).contains(&wait));
+}
+
+/// R-DEB-57: whatever a topic looks like, it is text and stays as it is.
+#[tokio::test]
+async fn a_topic_is_text() {
+    let platform = platform(Speaker::default()).await;
+    for topic in ["<script>alert(1)</script>", "\"quotes\" & 'more'", "האם לאסור טלפונים?", "🍍 on 🍕", "a\u{202e}b"]
+    {
+        let (id, sent) = platform.debate(json!({ "topic": topic, "maxRounds": 1 })).await;
+        assert_eq!(sent[0].data["data"]["input"]["topic"], topic);
+        assert_eq!(platform.json(&format!("/api/debate/{id}")).await["topic"], topic);
+    }
+}

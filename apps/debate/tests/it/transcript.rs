@@ -1,0 +1,94 @@
+//! A debate for people.
+
+use serde_json::json;
+use superstep::Memory;
+use superstep::model::{ModelKind, Scripted};
+use superstep_debate::transcript::{json as as_json, label, markdown, plain};
+use superstep_debate::{Debate, Hall};
+
+use crate::support::{Speaker, clock, debates, morning};
+
+async fn held(topic: &str, model: Scripted) -> Debate {
+    let input = Debate::open(topic, 1, morning()).unwrap();
+    let done = debates(Memory::new()).run(input).context(Hall::new(model)).clock(clock()).await.unwrap();
+    Debate::clone(&done.state)
+}
+
+fn script() -> Scripted {
+    Scripted::new(["Yes, *one*.", "No.", "So."])
+}
+
+/// R-DEB-33, R-DEB-41: as Markdown, with what kind of voices they were.
+#[tokio::test]
+async fn a_transcript_in_markdown() {
+    let text = markdown(&held("Are <b>bold</b> claims good?", script()).await);
+    let text = text.lines().filter(|line| !line.starts_with("- Tokens: ")).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(text, @r"
+    # Are \<b\>bold\</b\> claims good?
+
+    - Voices: scripted/script (rule-based voices, no language model)
+    - Status: completed, round 1 of 1
+    - Began: 2026-03-01T09:30:00Z
+    - Ended: 2026-03-01T09:30:00Z
+
+    ## Round 1
+
+    **Optimist:** Yes, \*one\*.
+
+    **Skeptic:** No.
+
+    ## Summary
+
+    **Moderator:** So.
+    ");
+}
+
+/// R-DEB-33, R-DEB-41: as plain text, letter by letter what was said.
+#[tokio::test]
+async fn a_transcript_in_plain_text() {
+    let text = plain(&held("Are <b>bold</b> claims good?", script()).await);
+    let text = text.lines().filter(|line| !line.starts_with("Tokens: ")).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(text, @r"
+    Are <b>bold</b> claims good?
+
+    Voices: scripted/script (rule-based voices, no language model)
+    Status: completed, round 1 of 1
+    Began: 2026-03-01T09:30:00Z
+    Ended: 2026-03-01T09:30:00Z
+
+    ROUND 1
+
+    Optimist: Yes, *one*.
+
+    Skeptic: No.
+
+    SUMMARY
+
+    Moderator: So.
+    ");
+}
+
+/// R-DEB-33, R-DEB-41, R-DEB-28: as JSON, with marked estimates.
+#[tokio::test]
+async fn a_transcript_in_json() {
+    let transcript = as_json(&held("Should AI be regulated?", script()).await);
+    let model = json!({ "name": "scripted/script", "kind": "rules", "label": "rule-based voices, no language model" });
+    assert_eq!(transcript["model"], model);
+    assert_eq!((&transcript["status"], &transcript["tokenUsageEstimated"]), (&json!("completed"), &json!(true)));
+    let said: Vec<_> = transcript["messages"].as_array().unwrap().iter().map(|said| said["name"].clone()).collect();
+    assert_eq!(json!(said), json!([null, "optimist", "skeptic", "moderator"]));
+    assert_eq!(
+        (&transcript["startTime"], &transcript["messages"][1]["round"]),
+        (&json!("2026-03-01T09:30:00Z"), &json!(1))
+    );
+}
+
+/// R-DEB-41: only rules are called rules.
+#[tokio::test]
+async fn only_rules_are_called_rules() {
+    assert_eq!(label(ModelKind::Rules), "rule-based voices, no language model");
+    assert!(!label(ModelKind::Remote).contains("rule") && !label(ModelKind::Weights).contains("rule"));
+    let input = Debate::open("Tea?", 1, morning()).unwrap();
+    let done = debates(Memory::new()).run(input).context(Hall::new(Speaker::default())).await.unwrap();
+    assert!(plain(&done.state).contains("Voices: test/speaker (language model)"));
+}
