@@ -14,6 +14,7 @@ mod rust_source;
 mod servers;
 mod sim;
 mod spec;
+mod studio;
 mod test;
 mod tidy;
 mod torture;
@@ -32,7 +33,7 @@ struct Command {
 }
 
 /// Every command, in the order `--help` prints them.
-const COMMANDS: [Command; 12] = [
+const COMMANDS: [Command; 13] = [
     Command { name: "test", help: test::HELP, run: test::run },
     Command { name: "tidy", help: tidy::HELP, run: tidy::run },
     Command { name: "spec", help: spec::HELP, run: spec::run },
@@ -43,6 +44,7 @@ const COMMANDS: [Command; 12] = [
     Command { name: "record", help: record::HELP, run: record::run },
     Command { name: "conformance", help: conformance::HELP, run: conformance::run },
     Command { name: "langgraph", help: langgraph::HELP, run: langgraph::run },
+    Command { name: "studio", help: studio::HELP, run: studio::run },
     Command { name: "model", help: model::HELP, run: model::run },
     Command { name: "weights", help: weights::HELP, run: weights::run },
 ];

@@ -14,7 +14,15 @@ const SERVERS: [(&str, &str); 3] =
 /// # Errors
 /// When something is missing and cannot be installed, naming it.
 pub(crate) fn ensure() -> Result<(), String> {
-    for (program, package) in SERVERS {
+    ensure_programs(&SERVERS)
+}
+
+/// Installs what is missing of these programs, each with the package that has it.
+///
+/// # Errors
+/// As [`ensure`].
+pub(crate) fn ensure_programs(programs: &[(&str, &str)]) -> Result<(), String> {
+    for &(program, package) in programs {
         if !is_installed(program) {
             println!("    installing {package}, once");
             install(package)?;
@@ -40,8 +48,7 @@ fn folders() -> Vec<PathBuf> {
 }
 
 fn install(package: &str) -> Result<(), String> {
-    let by_hand =
-        format!("install `{package}` with the packages of your system; tests start their own servers with it");
+    let by_hand = format!("install `{package}` with the packages of your system; tests start what they need with it");
     if !Path::new("/usr/bin/apt-get").is_file() {
         return Err(by_hand);
     }

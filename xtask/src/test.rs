@@ -7,12 +7,13 @@ use std::time::Instant;
 use superstep_cluster::McpServers;
 
 use crate::workspace::{WEIGHTS, Workspace};
-use crate::{conformance, count, langgraph, python, servers, sim, spec, tidy, torture, weights};
+use crate::{conformance, count, langgraph, python, servers, sim, spec, studio, tidy, torture, weights};
 
 /// The line of `--help`.
 pub(crate) const HELP: &str = "formatting, lints, tests, simulation, torture, documentation, house rules, LangGraph's \
-                               suite, its threads, local weights, instruction counts \
-                               [--quick: less simulation; no torture, documentation, LangGraph, weights or counts]";
+                               suite, its threads, pages in a browser, local weights, instruction counts \
+                               [--quick: less simulation; no torture, documentation, LangGraph, browser, weights or \
+                               counts]";
 
 /// What one step does.
 enum Work {
@@ -26,6 +27,7 @@ enum Work {
     Spec,
     Conformance,
     LangGraph,
+    Studio,
     Weights,
     Count,
 }
@@ -43,7 +45,7 @@ const fn cargo(name: &'static str, arguments: &'static [&'static str]) -> Step {
 }
 
 /// Every step, in order.
-const STEPS: [Step; 16] = [
+const STEPS: [Step; 17] = [
     cargo("fmt", &["fmt", "--all", "--", "--check"]),
     cargo("fmt of the local weights", &["fmt", "--manifest-path", WEIGHTS, "--", "--check"]),
     cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
@@ -69,6 +71,7 @@ const STEPS: [Step; 16] = [
     Step { name: "spec", is_quick: true, work: Work::Spec },
     Step { name: "LangGraph's suite", is_quick: false, work: Work::Conformance },
     Step { name: "LangGraph's threads", is_quick: false, work: Work::LangGraph },
+    Step { name: "pages in a browser", is_quick: false, work: Work::Studio },
     Step { name: "local weights", is_quick: false, work: Work::Weights },
     Step { name: "instruction counts", is_quick: false, work: Work::Count },
 ];
@@ -98,7 +101,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
 /// What is told at the end: also what was not tried.
 fn summary(seconds: f64, quick: bool, notes: &[String]) -> String {
     let left_out = if quick {
-        ", torture, documentation, LangGraph's suite and threads, local weights, and instruction counts left out"
+        ", torture, documentation, LangGraph's suite and threads, pages in a browser, local weights, and instruction \
+         counts left out"
     } else {
         ""
     };
@@ -121,6 +125,7 @@ fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<Vec<String
         Work::Spec => spec::run(workspace, &["--check".to_owned()]),
         Work::Conformance => conformance::run(workspace, &[]),
         Work::LangGraph => langgraph::run(workspace, &[]),
+        Work::Studio => studio::run(workspace, &[]),
         Work::Count => count::run(workspace, &[]),
     }?;
     Ok(Vec::new())

@@ -1,0 +1,63 @@
+/** Talks to the server of this page; what goes wrong comes back as one kind of error. */
+
+export interface FieldProblem {
+  pointer?: string;
+  path?: string;
+  detail?: string;
+  message?: string;
+}
+
+/** `application/problem+json`, or what comes nearest to it when nobody answered. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly hint: string | undefined = undefined,
+    readonly errors: FieldProblem[] = [],
+    readonly retryAfter: number | undefined = undefined,
+  ) {
+    super(message);
+  }
+
+  /** What is wrong at a field, named by its JSON pointer. */
+  at(pointer: string): string | undefined {
+    const found = this.errors.find((error) => (error.pointer ?? error.path ?? "").replace(/^#/, "") === pointer);
+    return found && (found.detail ?? found.message ?? this.message);
+  }
+}
+
+export async function ask(path: string, options: RequestInit = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, options);
+  } catch (cause) {
+    if (options.signal?.aborted) throw cause;
+    throw new Problem(0, "");
+  }
+  if (!response.ok) throw await problemOf(response);
+  return response;
+}
+
+export async function json<T>(path: string, options: RequestInit = {}): Promise<T> {
+  const response = await ask(path, { ...options, headers: { Accept: "application/json", ...options.headers } });
+  return (await response.json()) as T;
+}
+
+export function post(path: string, body: unknown, accept = "application/json"): Promise<Response> {
+  return ask(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Accept: accept },
+    body: JSON.stringify(body),
+  });
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const text = await response.text().catch(() => "");
+  const retryAfter = Number(response.headers.get("Retry-After")) || undefined;
+  try {
+    const body = JSON.parse(text);
+    return new Problem(response.status, body.detail ?? body.title ?? "", body.hint ?? undefined, body.errors ?? [], retryAfter);
+  } catch {
+    return new Problem(response.status, text.slice(0, 200) || response.statusText, undefined, [], retryAfter);
+  }
+}
