@@ -1,0 +1,70 @@
+//! `superstep explain CODE`: the pages of the book about errors, inside the binary.
+
+use serde_json::json;
+use superstep::Code;
+use superstep::core::suggest::did_you_mean;
+
+use crate::args::Explain;
+use crate::failure::Failure;
+use crate::out::{Out, Tone, toned};
+
+macro_rules! pages {
+    ($($number:literal)*) => {
+        /// Every page, in the order of the codes.
+        const PAGES: &[(&str, &str)] = &[$((
+            concat!("SS-", $number),
+            include_str!(concat!("../../../book/src/errors/SS-", $number, ".md")),
+        ),)*];
+    };
+}
+
+pages! {
+    "000" "001" "002" "003" "004" "005" "006" "007" "008" "009" "010" "011" "012" "013" "014" "015" "016" "017" "018" "019"
+    "020" "021" "022" "023" "024" "025" "026" "027" "028" "029"
+}
+
+/// Shows the page about a code, or lists all codes.
+pub(crate) fn explain(asked: &Explain, out: &Out) -> Result<u8, Failure> {
+    let Some(text) = asked.code.as_deref().filter(|_| !asked.list) else {
+        list(out);
+        return Ok(0);
+    };
+    let code = find(text)?;
+    let name = code.to_string();
+    let page = PAGES.iter().find(|(known, _)| *known == name).map_or("", |(_, page)| page);
+    match out.is_text() {
+        true => page.lines().for_each(|line| out.result(shown(line))),
+        false => out.json(&json!({ "code": name, "name": code.name(), "page": page })),
+    }
+    Ok(0)
+}
+
+fn list(out: &Out) {
+    match out.is_text() {
+        true => Code::ALL.iter().for_each(|code| out.result(format_args!("{code}  {}", code.name()))),
+        false => {
+            let row = |code: &Code| json!({ "code": code.to_string(), "name": code.name() });
+            out.json_list(&Code::ALL.iter().map(row).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// A code by its text, its number or its name.
+fn find(text: &str) -> Result<Code, Failure> {
+    let upper = text.trim().to_uppercase();
+    let number = upper.trim_start_matches("SS").trim_start_matches(['-', '_']).parse::<u16>().ok();
+    let is_meant = |code: &&Code| number == Some(code.number()) || code.name().to_uppercase() == upper;
+    Code::ALL.iter().find(is_meant).copied().ok_or_else(|| {
+        let names: Vec<String> = Code::ALL.iter().map(ToString::to_string).collect();
+        let known = names.iter().map(String::as_str).chain(Code::ALL.iter().map(|code| code.name()));
+        let failure = Failure::usage(format!("no error code `{text}`"));
+        failure.help(did_you_mean(text, known).unwrap_or_else(|| "superstep explain --list".to_owned()))
+    })
+}
+
+fn shown(line: &str) -> String {
+    match line.starts_with('#') {
+        true => toned(Tone::Strong, line.trim_start_matches('#').trim()),
+        false => line.to_owned(),
+    }
+}

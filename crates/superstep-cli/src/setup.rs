@@ -1,0 +1,95 @@
+//! What is set: `superstep.toml`, the environment, flags; and what the command line assumes where nothing is.
+//!
+//! Without a store in the settings, threads are kept in `.superstep/superstep.db` in the current folder: a thread that
+//! was stopped can go on in another process. The file is made when the first run needs it.
+
+use std::path::{Path, PathBuf};
+
+use superstep::Code;
+use superstep::settings::{Checkpoints, Origin, Settings};
+use superstep_server::Config;
+
+use crate::args::Global;
+use crate::failure::Failure;
+use crate::out::Out;
+
+/// Where threads are kept unless told.
+pub(crate) const USUAL_STORE: &str = ".superstep/superstep.db";
+
+/// What is set.
+pub(crate) struct Setup {
+    pub(crate) settings: Settings,
+    /// The folder that paths of the settings start from.
+    pub(crate) folder: PathBuf,
+    pub(crate) is_offline: bool,
+    /// How the debate platform is run.
+    pub(crate) debates: superstep_debate::Settings,
+    /// Whether nobody said where threads are kept.
+    is_usual_store: bool,
+}
+
+impl Setup {
+    /// Reads the settings.
+    pub(crate) fn load(global: &Global) -> Result<Self, Failure> {
+        let mut settings = Settings::load(global.config.as_deref(), &global.set)?;
+        let store = settings.explain().iter().find(|row| row.key == "stores.checkpoints");
+        let is_usual_store = store.is_some_and(|row| row.origin == Origin::Default);
+        if is_usual_store {
+            settings.stores.checkpoints = Checkpoints::Sqlite(USUAL_STORE.into());
+        }
+        let folder = global.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
+        let debates = superstep_debate::Settings::default();
+        Ok(Self { settings, folder, is_offline: global.offline, debates, is_usual_store })
+    }
+
+    /// Opens the stores to run something; makes the usual one when it is not there.
+    pub(crate) async fn open(&self, out: &Out) -> Result<Config, Failure> {
+        self.refuse_network()?;
+        if self.is_usual_store && !Path::new(USUAL_STORE).exists() {
+            make_folder().map_err(|error| {
+                let message = format!("`{USUAL_STORE}` cannot be made: {}", error.kind());
+                Failure::new(Code::StoreUnavailable, message)
+                    .help("run in a folder that can be written to, or set `stores.checkpoints`")
+            })?;
+            out.note(format_args!("threads are kept in {USUAL_STORE}; set `stores.checkpoints` for another place"));
+        }
+        Ok(Config::from_settings(&self.settings).await?)
+    }
+
+    /// Opens the stores to look something up; makes nothing.
+    pub(crate) async fn look(&self) -> Result<Config, Failure> {
+        self.refuse_network()?;
+        if !self.is_usual_store || Path::new(USUAL_STORE).exists() {
+            return Ok(Config::from_settings(&self.settings).await?);
+        }
+        let mut settings = self.settings.clone();
+        settings.stores.checkpoints = Checkpoints::Memory;
+        Ok(Config::from_settings(&settings).await?)
+    }
+
+    fn refuse_network(&self) -> Result<(), Failure> {
+        match &self.settings.stores.checkpoints {
+            Checkpoints::Postgres(_) if self.is_offline => {
+                let message = "threads are kept in a database behind the network, and `--offline` forbids it";
+                Err(Failure::new(Code::PolicyRefused, message).help("superstep … --set stores.checkpoints=memory"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where threads are kept, without secrets.
+    pub(crate) fn store(&self) -> String {
+        match &self.settings.stores.checkpoints {
+            Checkpoints::Sqlite(path) => format!("sqlite:{}", path.display()),
+            Checkpoints::Postgres(_) => "postgres".to_owned(),
+            _ => "memory".to_owned(),
+        }
+    }
+}
+
+/// The folder of the usual store, with a note to Git that it is nobody's business.
+fn make_folder() -> std::io::Result<()> {
+    let folder = Path::new(USUAL_STORE).parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join(".gitignore"), "*\n")
+}

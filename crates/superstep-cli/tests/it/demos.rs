@@ -1,0 +1,129 @@
+//! The demos, against a graph file that has the nodes of the application.
+
+use crate::support::Folder;
+
+const DEBATE: &str = r#"
+name = "debate"
+state.topic = { type = "string", required = true }
+state.maxRounds = { type = "integer", default = 1 }
+state.startTime = { type = "string" }
+state.messages = { type = "messages" }
+nodes.optimist = { kind = "model", model = "voices", prompt = "For: {{topic}}", messages = "messages" }
+nodes.skeptic = { kind = "model", model = "voices", prompt = "Against: {{topic}}", messages = "messages" }
+nodes.moderator = { kind = "model", model = "voices", prompt = "Sum up: {{topic}}", messages = "messages" }
+edges = [
+    { from = "START", to = "optimist" }, { from = "optimist", to = "skeptic" },
+    { from = "skeptic", to = "moderator" }, { from = "moderator", to = "END" },
+]
+"#;
+
+const VOICES: &str =
+    "Clear rules make room for trust: a clinic will use a tool it can answer for, and so will a school.
+Who answers when the rule is older than the tool?
+Trust against speed: nobody has won.
+";
+
+fn hall(name: &str) -> Folder {
+    let folder = Folder::empty(name);
+    let settings = "graphs.debate.path = 'debate.toml'\nmodels.voices = { provider = 'scripted', model = 'voices.txt' }\nmodels.far = { provider = 'openai', model = 'gpt' }\n";
+    [("superstep.toml", settings), ("debate.toml", DEBATE), ("voices.txt", VOICES)]
+        .iter()
+        .for_each(|(file, text)| folder.write(file, text));
+    folder
+}
+
+/// R-CLI-3: a debate as people read it: who speaks with what kind of model, rounds, voices, the summary.
+#[test]
+fn a_debate_is_told_by_rounds_and_voices() {
+    let said = hall("debate").run(&["demo", "debate", "--rounds", "1", "--topic", "Rules for AI?"]);
+    insta::assert_snapshot!(said.shown(), @r"
+    debate · rule-based voices, no language model · thread debate-[id]
+
+    round 1 of 1
+      optimist   Clear rules make room for trust: a clinic will use a tool it can
+                 answer for, and so will a school.
+      skeptic    Who answers when the rule is older than the tool?
+
+    summary
+      moderator  Trust against speed: nobody has won.
+
+    ---
+    threads are kept in .superstep/superstep.db; set `stores.checkpoints` for another place
+    done · [time] · [tokens] · thread debate-[id]
+    [exit 0]
+    ");
+}
+
+/// R-CLI-3, R-CLI-17: the model is one that there is, and none behind the network when that is forbidden.
+#[test]
+fn a_debate_is_refused_with_a_model_that_cannot_speak() {
+    let folder = hall("voices");
+    let unknown = folder.run(&["demo", "debate", "--model", "fra"]);
+    assert!(unknown.code == 78 && unknown.stderr.contains("did you mean `far`?"), "{}", unknown.stderr);
+    let offline = folder.run(&["demo", "debate", "--model", "far", "--offline"]);
+    assert!(offline.code == 77 && offline.stderr.starts_with("error[SS-026]"), "{}", offline.stderr);
+}
+
+/// R-CLI-7: a debate for programs is events, then the end.
+#[test]
+fn a_debate_is_told_as_lines_of_json() {
+    let lines = hall("debate-lines").run(&["demo", "debate", "--rounds", "1", "--jsonl"]).lines();
+    assert_eq!(lines.last().unwrap()["status"], "finished");
+    assert!(lines.iter().any(|line| line["event"] == "on_chat_model_stream"));
+}
+
+/// R-CLI-3, R-CLI-9, R-CLI-13: at a terminal the voice that speaks is shown with how far the debate is; Ctrl-C stops it
+/// and says how it goes on.
+#[cfg(unix)]
+#[test]
+fn a_debate_at_a_terminal_shows_who_speaks_and_stops() {
+    let folder = hall("debate-live");
+    let (_provider, model) = crate::support::silent_provider();
+    folder.write("superstep.toml", &format!("graphs.debate.path = 'debate.toml'\nmodels.voices = {model}\n"));
+    let mut terminal = crate::terminal::Terminal::start(folder.command(&["demo", "debate", "--rounds", "1"]));
+    terminal.until("^C stop");
+    assert!(terminal.seen().contains("  optimist"), "{}", terminal.seen());
+    assert!(terminal.seen().contains("1/3 · "), "{}", terminal.seen());
+    terminal.interrupt();
+    let (seen, code) = terminal.end();
+    assert_eq!(code, 130, "{seen}");
+    assert!(seen.contains("go on: superstep resume debate-"), "{seen}");
+}
+
+/// R-CLI-3, R-CLI-16: a debate that waits for a person asks with its own question, field by field.
+#[cfg(unix)]
+#[test]
+fn a_debate_that_waits_is_answered_at_the_terminal() {
+    let folder = hall("debate-asks");
+    let asks = r#"nodes.approval = { kind = "interrupt", prompt = "Shall the debate go on?", output = "answer", answer = { schema = { type = "object", required = ["approved"], properties = { approved = { type = "boolean" }, note = { type = "string" } } } } }
+state.answer = { type = "object" }
+edges = [
+    { from = "START", to = "optimist" }, { from = "optimist", to = "skeptic" }, { from = "skeptic", to = "approval" },
+    { from = "approval", to = "moderator" }, { from = "moderator", to = "END" },
+]
+"#;
+    let drawing = DEBATE.split("edges = ").next().unwrap();
+    folder.write("debate.toml", &format!("{drawing}{asks}"));
+    let mut terminal = crate::terminal::Terminal::start(folder.command(&["demo", "debate", "--rounds", "1"]));
+    terminal.until("Shall the debate go on?").until("approved, yes or no [y/n]: ").types("y\n");
+    terminal.until("note, text, or nothing: ").types("\n");
+    let (seen, code) = terminal.end();
+    assert_eq!(code, 0, "{seen}");
+    assert!(seen.contains("moderator  Trust against speed"), "{seen}");
+}
+
+/// R-CLI-3: the debate of this binary needs nothing: no project, no key, no network.
+#[test]
+fn a_debate_needs_nothing_but_the_binary() {
+    let said = Folder::empty("debate-alone").run(&["demo", "debate", "--rounds", "1", "--seed", "3", "--offline"]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    for part in [
+        "rule-based voices, no language model",
+        "round 1 of 1",
+        "  optimist   ",
+        "  skeptic    ",
+        "\nsummary\n  moderator  ",
+    ] {
+        assert!(said.stdout.contains(part), "{part}: {}", said.stdout);
+    }
+}

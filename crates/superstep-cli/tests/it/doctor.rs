@@ -1,0 +1,63 @@
+//! What the doctor finds, and what settings are shown as.
+
+use crate::support::Folder;
+
+/// R-CLI-6: everything is looked at; the report names variables and never values.
+#[test]
+fn the_doctor_reports_without_secrets() {
+    let folder = Folder::new("doctor");
+    folder.set_far("{ provider = \"openai\", model = \"gpt\", api_key = \"env:MY_KEY\" }");
+    let output = folder.command(&["doctor", "--set", "server.port=0"]).env("MY_KEY", "MARKER").output().unwrap();
+    let (report, seen) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success(), "{seen}");
+    assert!(!report.contains("MARKER") && !seen.contains("MARKER"));
+    let home = std::env::temp_dir();
+    assert!(!report.contains(&*home.to_string_lossy()), "{report}");
+    for line in [
+        "good clock",
+        "good store: .superstep/superstep.db, made by the first run",
+        "good graph: titles",
+        "good model: far (openai): key in the settings",
+        "good model: small (scripted): needs no key",
+    ] {
+        assert!(report.contains(line), "{line}\n{report}");
+    }
+    assert!(report.starts_with("```text\n") && report.ends_with("```\n"));
+}
+
+/// R-CLI-6: what is broken ends with 1, and is named.
+#[test]
+fn the_doctor_ends_with_one_when_something_is_broken() {
+    let folder = Folder::new("sick");
+    folder.write("titles.toml", "name = 3");
+    let said = folder.run(&["doctor", "--json"]);
+    let looks = said.json();
+    assert_eq!((said.code, &looks["ok"]), (1, &serde_json::json!(false)));
+    let broken: Vec<_> = looks["looks"].as_array().unwrap().iter().filter(|look| look["health"] == "broken").collect();
+    assert_eq!(broken.len(), 1);
+    assert!(broken[0]["says"].as_str().unwrap().starts_with("titles: [SS-001]"));
+}
+
+/// R-CLI-6: a store that cannot be written to is found.
+#[test]
+fn the_doctor_tries_the_store() {
+    let folder = Folder::new("store");
+    folder.write("file", "");
+    let said = folder.run(&["doctor", "--set", "stores.checkpoints=sqlite:file/threads.db"]);
+    assert_eq!(said.code, 1);
+    assert!(said.stdout.contains("broken store: sqlite: failed with SS-029"), "{}", said.stdout);
+}
+
+/// R-CLI-6: settings with where they came from; secrets are hidden.
+#[test]
+fn settings_are_shown_with_their_origin_and_without_secrets() {
+    let folder = Folder::new("config");
+    folder.set_far("{ provider = \"openai\", model = \"gpt\", api_key = \"env:MY_KEY\" }");
+    let mut command = folder.command(&["config", "show", "--set", "server.port=9", "--json"]);
+    let output = command.env("MY_KEY", "MARKER").output().unwrap();
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let row = |key: &str| rows.iter().find(|row| row["key"] == key).unwrap();
+    assert_eq!(row("server.port")["from"], "flag `server.port`");
+    assert_eq!(row("models.far.api_key")["value"], "***");
+    assert_eq!(row("graphs.titles.path")["value"], "titles.toml");
+}

@@ -1,0 +1,134 @@
+//! What people read when something is wrong, and how the process ends.
+
+use serde_json::json;
+
+use crate::support::Folder;
+
+/// Each line, what was said about it, and how it ended.
+fn all_said(folder: &Folder, rows: &[&[&str]]) -> String {
+    let said = rows.iter().map(|words| {
+        let said = folder.run(words);
+        assert_eq!(said.stdout, "", "{words:?}");
+        format!("$ superstep {}\n{}[exit {}]", words.join(" "), said.stderr, said.code)
+    });
+    said.collect::<Vec<_>>().join("\n")
+}
+
+/// R-CLI-11, R-CLI-12, R-CLI-15: a line that cannot be read is answered in two lines: what is wrong, and what was
+/// probably meant.
+#[test]
+fn wrong_usage_shows_the_two_lines_that_matter() {
+    let folder = Folder::new("usage");
+    let rows: [&[&str]; 4] = [&["rnu"], &["run", "titles", "--inptu", "x"], &["run"], &["explain", "SS-099"]];
+    insta::assert_snapshot!(all_said(&folder, &rows), @r"
+    $ superstep rnu
+    error: unrecognized subcommand 'rnu'
+      help: did you mean `run`?
+    [exit 64]
+    $ superstep run titles --inptu x
+    error: unexpected argument '--inptu' found
+      help: a similar argument exists: '--input'
+    [exit 64]
+    $ superstep run
+    error: the following required arguments were not provided: <GRAPH>
+      help: superstep run <GRAPH>
+    [exit 64]
+    $ superstep explain SS-099
+    error: no error code `SS-099`
+      help: did you mean `SS-009`?
+    [exit 64]
+    ");
+}
+
+/// R-CLI-10, R-CLI-11, R-CLI-12: graphs, fields, input and settings that do not fit: the fact, every place, what to do,
+/// the code.
+#[test]
+fn what_is_wrong_is_said_with_what_to_do_about_it() {
+    let folder = Folder::new("errors");
+    let rows: [&[&str]; 4] = [
+        &["run", "titles", "--input", r#"{"txt":1}"#, "--quiet"],
+        &["run", "titles", "--input", "{"],
+        &["run", "titles", "--input", "@nowhere.json"],
+        &["config", "show", "--set", "limits.recursion_limt=3"],
+    ];
+    insta::assert_snapshot!(all_said(&folder, &rows), @r#"
+    $ superstep run titles --input {"txt":1} --quiet
+    error[SS-002]: the input is not valid
+      /txt   no field `txt` — did you mean `text`?
+      /text  required field `text` is missing
+      help: nothing ran: correct the input and run again
+            for example: superstep run titles --input '{"text":"…"}'
+      more: superstep explain SS-002
+    [exit 65]
+    $ superstep run titles --input {
+    error[SS-002]: `--input` is not JSON: EOF while parsing an object at line 1 column 1
+      help: write an object: --input '{"field": "value"}'; @FILE reads a file, - reads stdin
+      more: superstep explain SS-002
+    [exit 65]
+    $ superstep run titles --input @nowhere.json
+    error[SS-002]: `nowhere.json` cannot be read: entity not found
+      more: superstep explain SS-002
+    [exit 65]
+    $ superstep config show --set limits.recursion_limt=3
+    error[SS-027]: the configuration is not valid
+      flag `limits.recursion_limt`: unknown setting `limits.recursion_limt` — did you mean `limits.recursion_limit`?
+      help: a flag wins over the environment, the environment over the file
+      more: superstep explain SS-027
+    [exit 78]
+    "#);
+}
+
+/// R-CLI-11: a graph with a slip in its name.
+#[test]
+fn a_graph_that_is_not_there_is_answered_with_the_nearest() {
+    let said = Folder::new("near-graph").run(&["run", "titels"]);
+    assert_eq!(said.code, 66);
+    let expected = "error[SS-015]: no graph `titels`\n  help: did you mean `titles`? known: `titles`, ";
+    assert!(said.stderr.starts_with(expected), "{}", said.stderr);
+}
+
+/// R-CLI-10: a graph file with mistakes is refused with every place.
+#[test]
+fn a_broken_graph_file_is_refused_with_every_place_and_keeps_no_other_from_running() {
+    let folder = Folder::new("broken");
+    folder.write("review.toml", "name = \"review\"\nstat = 1\n[nodes]\n");
+    let said = folder.run(&["run", "review", "--input", "{}"]);
+    assert_eq!(said.code, 65, "{}", said.stderr);
+    assert!(said.stderr.starts_with("error[SS-001]: the graph file"), "{}", said.stderr);
+    assert!(said.stderr.contains("review.toml:2:1  unknown key `stat`"), "{}", said.stderr);
+    assert_eq!(folder.run(&["run", "titles", "--input", r#"{"text":"a"}"#]).code, 0);
+}
+
+/// R-CLI-7, R-CLI-12: programs read errors as JSON, on stderr, with the exit code of the table.
+#[test]
+fn errors_are_json_where_results_are() {
+    let folder = Folder::new("error-json");
+    let said = folder.run(&["run", "titles", "--input", "{}", "--json"]);
+    let line = said.stderr.lines().last().unwrap();
+    let error: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!((&error["error"]["code"], &error["error"]["exit"]), (&json!("SS-002"), &json!(65)));
+    assert_eq!(error["error"]["errors"][0]["pointer"], "/text");
+    assert_eq!((said.code, said.stdout.as_str()), (65, ""));
+}
+
+/// R-CLI-10: a run that fails says what is saved and how it goes on; trying again goes on behind what was done.
+#[test]
+fn a_failed_run_is_saved_and_goes_on() {
+    let folder = Folder::new("failed");
+    let failed = folder.run(&["run", "talk", "--input", r#"{"text":"hi"}"#, "--thread", "t1"]);
+    assert_eq!(failed.code, 77, "{}", failed.stderr);
+    assert!(failed.stderr.contains("error[SS-022]") && failed.stderr.contains("OPENAI_API_KEY"), "{}", failed.stderr);
+    assert!(failed.stderr.ends_with("state is saved: superstep resume t1\n"), "{}", failed.stderr);
+    folder.set_far("{ provider = \"scripted\", model = \"replies.txt\" }");
+    let resumed = folder.run(&["resume", "t1"]);
+    insta::assert_snapshot!(resumed.shown(), @r#"
+    {
+      "said": "Foxes and dogs",
+      "text": "hi, please"
+    }
+    ---
+     ✓ say       said: Foxes and dogs  [time] · [tokens]
+    done · [time] · [tokens] · thread t1
+    [exit 0]
+    "#);
+}

@@ -1,0 +1,86 @@
+//! Help, the start, and how fast it is there.
+
+use std::time::{Duration, Instant};
+
+use crate::support::Folder;
+
+const COMMANDS: [&str; 13] = [
+    "demo",
+    "run",
+    "resume",
+    "threads",
+    "state",
+    "history",
+    "graph",
+    "serve",
+    "explain",
+    "doctor",
+    "config",
+    "completions",
+    "version",
+];
+
+/// R-CLI-15: four lines for whoever types the name alone.
+#[test]
+fn the_name_alone_shows_where_to_start() {
+    insta::assert_snapshot!(Folder::empty("start").run(&[]).shown(), @r"
+    superstep runs durable agent graphs: they stop, are saved, and go on where they were.
+      superstep demo debate        watch two voices argue; no project, no key
+      superstep run GRAPH          run a graph of ./superstep.toml
+      superstep --help             everything else
+    ---
+    [exit 0]
+    ");
+}
+
+/// R-CLI-15: `-h` fits a screen of 24 lines, `--help` begins with examples; for every command.
+#[test]
+fn short_help_fits_a_screen_and_long_help_begins_with_examples() {
+    let folder = Folder::empty("help");
+    for command in COMMANDS {
+        let short = folder.run(&[command, "-h"]);
+        assert!(short.code == 0 && short.stdout.lines().count() <= 24, "{command}: {}", short.stdout);
+        let long = folder.run(&[command, "--help"]);
+        let examples = format!("Examples:\n  superstep {command}");
+        let begins = long.stdout.starts_with("Examples:\n") && long.stdout.contains(&format!("superstep {command}"));
+        assert!(begins || command == "version", "{command}: expected {examples}\n{}", long.stdout);
+    }
+    let short = folder.run(&["-h"]).stdout;
+    assert!(short.lines().count() <= 24, "{short}");
+    assert!(COMMANDS.iter().all(|command| short.contains(&format!("  {command} "))), "{short}");
+    assert!(folder.run(&["--help"]).stdout.starts_with("Examples:\n  superstep demo debate"));
+}
+
+/// R-CLI-15: what `run` takes, as people read it.
+#[test]
+fn the_help_of_run_names_every_way_to_give_input() {
+    insta::assert_snapshot!(Folder::empty("help-run").run(&["run", "-h"]).stdout, @r"
+    Run a graph
+
+    Usage: superstep run [OPTIONS] <GRAPH>
+
+    Arguments:
+      <GRAPH>  The graph, as superstep.toml names it
+
+    Options:
+      -i, --input <JSON>     What it begins with: JSON, @FILE, or - for stdin
+      -t, --thread <THREAD>  The thread it runs on; a new one unless told
+      -s, --stream <MODE>    What to tell on stdout while it runs [possible values: updates, tokens,
+                             events, values]
+      -h, --help             Print help (see more with '--help')
+    ");
+}
+
+/// R-CLI-18: it is there in under 50 ms, and leaves nothing behind. The best of many: the machine may be busy.
+#[test]
+fn it_starts_in_under_fifty_milliseconds() {
+    let folder = Folder::empty("fast");
+    let once = || {
+        let begun = Instant::now();
+        assert_eq!(folder.run(&["version"]).stdout, concat!("superstep ", env!("CARGO_PKG_VERSION"), "\n"));
+        begun.elapsed()
+    };
+    let best = (0..30).map(|_| once()).min().unwrap();
+    assert!(best < Duration::from_millis(50), "{best:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}

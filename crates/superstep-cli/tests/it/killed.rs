@@ -1,0 +1,109 @@
+//! A server that is killed in the middle of a debate, and another that goes on with it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Child;
+
+use serde_json::{Value, json};
+
+use crate::support::Folder;
+
+/// A server in its own process; killed when dropped.
+struct Served {
+    child: Child,
+    address: String,
+}
+
+impl Served {
+    fn start(folder: &Folder) -> Self {
+        let mut child = folder.command(&["serve", "--port", "0", "--pace", "5"]).spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        Self { child, address: url.trim().strip_prefix("http://").unwrap().to_owned() }
+    }
+
+    /// Sends a request, and gives what comes back as it comes.
+    fn ask(&self, first: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let (address, length) = (&self.address, body.len());
+        write!(stream, "{first} HTTP/1.0\r\nHost: {address}\r\n{headers}Content-Length: {length}\r\n\r\n{body}")
+            .unwrap();
+        BufReader::new(stream)
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let mut text = String::new();
+        self.ask(&format!("GET {path}"), "", "").read_to_string(&mut text).unwrap();
+        serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One event of a stream: its id, its name, its data.
+type Sent = (Option<u64>, String, Value);
+
+/// The next event of a stream.
+fn next(reader: &mut BufReader<TcpStream>) -> Option<Sent> {
+    let (mut id, mut event) = (None, None);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim_end().split_once(": ") {
+            Some(("id", given)) => id = Some(given.parse().unwrap()),
+            Some(("event", given)) => event = Some(given.to_owned()),
+            Some(("data", given)) => return Some((id, event?, serde_json::from_str(given).unwrap())),
+            _ => {}
+        }
+    }
+}
+
+fn turns(sent: &[Sent]) -> Vec<String> {
+    let ends = sent.iter().filter(|(_, event, _)| event == "agent_end");
+    ends.map(|(_, _, data)| format!("{} {}", data["agent"].as_str().unwrap(), data["round"])).collect()
+}
+
+/// R-DEB-48, R-SRV-9, R-SRV-19: a server that is killed in the second round is started again; the stream goes on after the
+/// last event that was heard, and no turn is spoken twice.
+#[test]
+fn a_debate_survives_its_server() {
+    let folder = Folder::empty("killed");
+    let first = Served::start(&folder);
+    let body =
+        json!({ "topic": "Should AI be regulated?", "maxRounds": 3, "format": "debate", "detach": true, "seed": 7 });
+    let mut stream = first.ask("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
+    let mut heard: Vec<Sent> = Vec::new();
+    // Into the second round, and into a turn of it.
+    while !heard.iter().any(|(_, event, data)| event == "agent_start" && data["round"] == 2)
+        || heard.last().is_none_or(|(_, event, _)| event != "token")
+    {
+        heard.push(next(&mut stream).expect("the debate goes on"));
+    }
+    let id = heard[0].2["id"].as_str().unwrap().to_owned();
+    drop(first);
+
+    let second = Served::start(&folder);
+    let last = heard.iter().rev().find_map(|(id, ..)| *id).unwrap();
+    let mut stream =
+        second.ask(&format!("GET /api/debate/{id}/stream?format=debate"), &format!("Last-Event-ID: {last}\r\n"), "");
+    while let Some(sent) = next(&mut stream) {
+        heard.push(sent);
+    }
+    assert_eq!(heard.last().unwrap().1, "debate_complete");
+    let expected = ["optimist 1", "skeptic 1", "optimist 2", "skeptic 2", "optimist 3", "skeptic 3", "moderator 3"];
+    assert_eq!(turns(&heard), expected);
+    assert!(heard.windows(2).all(|pair| pair[0].0.is_none() || pair[1].0.is_none() || pair[0].0 < pair[1].0));
+    let shown = second.get(&format!("/api/debate/{id}"));
+    assert_eq!((&shown["status"], shown["messages"].as_array().unwrap().len()), (&json!("completed"), 8));
+    // What was heard in pieces and whole is what is there.
+    for (place, end) in heard.iter().filter(|(_, event, _)| event == "agent_end").enumerate() {
+        assert_eq!(end.2["message"]["content"], shown["messages"][place + 1]["content"]);
+    }
+}

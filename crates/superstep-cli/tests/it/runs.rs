@@ -1,0 +1,150 @@
+//! Runs: results on stdout, the tree on stderr, every form of output.
+
+use serde_json::json;
+
+use crate::support::Folder;
+
+const INPUT: &str = r#"{"text":"fox"}"#;
+
+/// R-CLI-4, R-CLI-7, R-CLI-9: the result alone on stdout, plain lines and the last line with time, tokens, thread on
+/// stderr; the store is made, and said so once.
+#[test]
+fn a_run_tells_its_result_on_stdout_and_its_nodes_on_stderr() {
+    let folder = Folder::new("run");
+    insta::assert_snapshot!(folder.run(&["run", "titles", "--input", INPUT]).shown(), @r#"
+    {
+      "text": "Foxes and dogs!",
+      "title": "Foxes and dogs"
+    }
+    ---
+    threads are kept in .superstep/superstep.db; set `stores.checkpoints` for another place
+     ✓ title     title: Foxes and dogs  [time] · [tokens]
+     ✓ shout     text: Foxes and dogs!  [time]
+    done · [time] · [tokens] · thread titles-[id]
+    [exit 0]
+    "#);
+    assert!(folder.path().join(".superstep/superstep.db").is_file());
+    assert!(!folder.run(&["run", "titles", "--input", INPUT]).stderr.contains("kept in"));
+    assert_eq!(folder.run(&["run", "titles", "--input", INPUT, "--quiet"]).stderr, "");
+}
+
+/// R-CLI-4: input as JSON, from a file, from stdin.
+#[test]
+fn input_comes_from_a_file_or_from_stdin() {
+    let folder = Folder::new("input");
+    folder.write("in.json", INPUT);
+    let from_file = folder.run(&["run", "titles", "--input", "@in.json", "--json"]).json();
+    assert_eq!(from_file["output"]["title"], "Foxes and dogs");
+    let file = std::fs::File::open(folder.path().join("in.json")).unwrap();
+    let piped = folder.command(&["run", "titles", "--input", "-"]).stdin(file).output().unwrap();
+    assert!(piped.status.success());
+}
+
+/// R-CLI-7: one document for programs.
+#[test]
+fn a_run_is_one_json_document() {
+    let folder = Folder::new("json");
+    let said = folder.run(&["run", "titles", "--thread", "t1", "--input", INPUT, "--json"]).json();
+    assert_eq!(
+        (&said["thread"], &said["status"], &said["graph"]),
+        (&json!("t1"), &json!("finished"), &json!("titles"))
+    );
+    assert_eq!(said["output"], json!({ "text": "Foxes and dogs!", "title": "Foxes and dogs" }));
+    assert!(said["tokens"].as_u64().unwrap() > 0);
+}
+
+/// R-CLI-4, R-CLI-7: each mode of streaming as lines, and the end as the last one.
+#[test]
+fn a_run_is_told_line_by_line_in_every_mode() {
+    let folder = Folder::new("lines");
+    let told = |mode: &str| {
+        let mut lines = folder.run(&["run", "titles", "--input", INPUT, "--jsonl", "--stream", mode]).lines();
+        let last = lines.pop().unwrap();
+        assert_eq!((&last["event"], &last["status"]), (&json!("end"), &json!("finished")), "{mode}");
+        lines
+    };
+    let updates = [
+        json!({ "node": "title", "update": { "title": "Foxes and dogs" } }),
+        json!({ "node": "shout", "update": { "text": "Foxes and dogs!" } }),
+    ];
+    assert_eq!(told("updates"), updates);
+    let tokens: String = told("tokens").iter().map(|line| line["text"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(tokens, "Foxes and dogs");
+    let values: Vec<_> = told("values").iter().map(|line| line["values"]["text"].clone()).collect();
+    assert_eq!(values, ["fox", "fox", "Foxes and dogs!"]);
+    let events = told("events");
+    assert_eq!((&events[0]["event"], &events[0]["name"]), (&json!("on_chain_start"), &json!("titles")));
+    let unspecified = folder.run(&["run", "titles", "--input", INPUT, "--jsonl"]).lines();
+    assert_eq!(unspecified.len(), events.len() + 1);
+}
+
+/// R-CLI-4: for people, tokens are the text itself.
+#[test]
+fn tokens_for_people_are_the_words_of_the_model() {
+    let folder = Folder::new("tokens");
+    assert_eq!(folder.run(&["run", "titles", "--input", INPUT, "--stream", "tokens"]).stdout, "Foxes and dogs\n");
+}
+
+/// R-CLI-4: a thread goes on with a new input.
+#[test]
+fn a_thread_keeps_its_state_between_commands() {
+    let folder = Folder::new("thread");
+    folder.run(&["run", "titles", "--thread", "t1", "--input", INPUT]);
+    folder.run(&["run", "titles", "--thread", "t1", "--input", r#"{"text":"dog"}"#]);
+    let history = folder.run(&["history", "t1", "--json"]).json();
+    assert_eq!(history.as_array().unwrap().len(), 6);
+}
+
+/// R-CLI-8: colour is forced and forbidden, by flag and by environment; meaning does not depend on it.
+#[test]
+fn colour_is_a_choice_and_never_the_meaning() {
+    let folder = Folder::new("colour");
+    let words = ["run", "titles", "--input", INPUT];
+    let colored = |words: &[&str], variables: &[(&str, &str)]| {
+        let output = folder.command(words).envs(variables.iter().copied()).output().unwrap();
+        String::from_utf8(output.stderr).unwrap().contains('\u{1b}')
+    };
+    assert!(!colored(&words, &[]));
+    assert!(colored(&words, &[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored(&words, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+    assert!(colored(&[&words[..], &["--color", "always"]].concat(), &[("NO_COLOR", "1")]));
+    assert!(!colored(&[&words[..], &["--color=never"]].concat(), &[("CLICOLOR_FORCE", "1")]));
+}
+
+/// R-CLI-5: a graph in every form; a graph file as Rust.
+#[test]
+fn a_graph_is_drawn_in_every_form() {
+    let folder = Folder::new("graph");
+    let rows = [
+        ("text", "│ title │"),
+        ("mermaid", "graph TD;"),
+        ("dot", "digraph"),
+        ("svg", "<svg"),
+        ("json", "\"nodes\""),
+        ("rust", "pub fn build(parts: &Parts)"),
+    ];
+    for (format, part) in rows {
+        let said = folder.run(&["graph", "titles", "--format", format]);
+        assert!(said.code == 0 && said.stdout.contains(part), "{format}: {}", said.stdout);
+    }
+    assert!(folder.run(&["graph", "./titles.toml"]).stdout.contains("title"));
+    assert!(!folder.path().join(".superstep").exists(), "drawing needs no store");
+}
+
+/// R-CLI-17: nothing is asked over the network when that is forbidden, and the error says so.
+#[test]
+fn offline_makes_a_model_behind_the_network_an_error() {
+    let folder = Folder::new("offline");
+    let said = folder.run(&["run", "talk", "--input", INPUT, "--offline", "--thread", "t1"]);
+    insta::assert_snapshot!(said.shown(), @r#"
+    ---
+    threads are kept in .superstep/superstep.db; set `stores.checkpoints` for another place
+     ✓ note      text: fox, please  [time]
+     ✗ say       model `far` is asked over the network, and `--offline` forbids it  [time]
+    error[SS-026]: node `say`: model `far` is asked over the network, and `--offline` forbids it
+      help: use a model with `provider = "local/rules"`
+      more: superstep explain SS-026
+      state is saved: superstep resume t1
+    [exit 77]
+    "#);
+}

@@ -1,0 +1,62 @@
+//! Ctrl-C, and processes that die: what ran is saved and goes on.
+
+use std::io::{BufRead, BufReader};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Folder, silent_provider, steady};
+
+/// The model answers from a file now.
+fn heal(folder: &Folder) {
+    folder.set_far("{ provider = \"scripted\", model = \"replies.txt\" }");
+}
+
+const RUN: [&str; 6] = ["run", "talk", "--thread", "t1", "--input", r#"{"text":"hi"}"#];
+
+/// R-CLI-12, R-CLI-13: one Ctrl-C stops the run, saves it, ends with 130 and prints the command that goes on; that
+/// command goes on behind what was done.
+#[test]
+fn one_interrupt_stops_saves_and_says_how_to_go_on() {
+    let folder = Folder::new("stop");
+    let (provider, model) = silent_provider();
+    folder.set_far(&model);
+    let mut child = folder.command(&RUN).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let told = lines.find(|line| line.contains("note")).unwrap();
+    assert_eq!(steady(&told), " ✓ note      text: hi, please  [time]");
+    // The model is being asked from here on.
+    let connection = provider.accept().unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let rest: Vec<String> = lines.collect();
+    drop(connection);
+    insta::assert_snapshot!(steady(&rest.join("\n")), @r"
+    stopping; once more to leave at once
+     - say       [time]
+    stopped, and saved · [time] · thread t1
+    go on: superstep resume t1
+    ");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(folder.run(&["threads"]).stdout.contains("stopped"));
+    heal(&folder);
+    let resumed = folder.run(&["resume", "t1", "--json"]);
+    assert_eq!((resumed.code, &resumed.json()["output"]["said"]), (0, &"Foxes and dogs".into()));
+    assert!(!resumed.stderr.contains("note"), "what was done is not done again: {}", resumed.stderr);
+}
+
+/// R-CLI-4: a process that was killed leaves a thread that goes on.
+#[test]
+fn a_run_that_died_goes_on() {
+    let folder = Folder::new("died");
+    let (provider, model) = silent_provider();
+    folder.set_far(&model);
+    let mut child = folder.command(&RUN).spawn().unwrap();
+    let connection = provider.accept().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(connection);
+    assert!(folder.run(&["threads"]).stdout.contains("running"));
+    heal(&folder);
+    let resumed = folder.run(&["resume", "t1", "--json"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert_eq!(resumed.json()["output"]["said"], "Foxes and dogs");
+}

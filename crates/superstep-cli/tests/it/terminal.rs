@@ -1,0 +1,69 @@
+//! A terminal for the binary, and somebody who types.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Command};
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// A process at a terminal of 80 columns.
+pub(crate) struct Terminal {
+    screen: File,
+    child: Child,
+    seen: String,
+}
+
+impl Terminal {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&screen).unwrap();
+        unlockpt(&screen).unwrap();
+        tcsetwinsize(&screen, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let name = ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
+        let end = File::options().read(true).write(true).open(name).unwrap();
+        command.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
+        let child = command.spawn().unwrap();
+        // The command holds the other end; the screen must notice when the process lets go of it.
+        drop(command);
+        Self { screen: File::from(screen), child, seen: String::new() }
+    }
+
+    /// Reads until something stands there; to the end when it never does.
+    pub(crate) fn until(&mut self, text: &str) -> &mut Self {
+        let mut piece = [0; 4096];
+        while !self.seen.contains(text) {
+            match self.screen.read(&mut piece) {
+                Ok(read) if read > 0 => self.seen.push_str(&String::from_utf8_lossy(&piece[..read])),
+                _ => break,
+            }
+        }
+        assert!(text == NEVER || self.seen.contains(text), "{text}: {}", self.seen);
+        self
+    }
+
+    pub(crate) fn types(&mut self, text: &str) -> &mut Self {
+        self.screen.write_all(text.as_bytes()).unwrap();
+        self
+    }
+
+    pub(crate) fn seen(&self) -> &str {
+        &self.seen
+    }
+
+    /// Ctrl-C.
+    pub(crate) fn interrupt(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+    }
+
+    /// Everything that was seen, and the exit code.
+    pub(crate) fn end(mut self) -> (String, i32) {
+        self.until(NEVER);
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        (self.seen.replace('\r', ""), code)
+    }
+}
+
+/// What no process says.
+const NEVER: &str = "\u{0}";

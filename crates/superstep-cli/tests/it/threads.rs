@@ -1,0 +1,94 @@
+//! What is kept of threads, and how it is looked at.
+
+use crate::support::{Folder, steady};
+
+fn with_a_thread(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    assert_eq!(folder.run(&["run", "titles", "--thread", "t1", "--input", r#"{"text":"fox"}"#]).code, 0);
+    folder
+}
+
+/// R-CLI-4: threads are listed, shown, and looked at along their history.
+#[test]
+fn threads_are_listed_and_shown_with_state_and_history() {
+    let folder = with_a_thread("threads");
+    let rows: [&[&str]; 5] =
+        [&["threads"], &["threads", "show", "t1"], &["state", "t1"], &["state", "t1", "--at", "1"], &["history", "t1"]];
+    let said: Vec<String> =
+        rows.iter().map(|words| format!("$ {}\n{}", words.join(" "), steady(&folder.run(words).stdout))).collect();
+    insta::assert_snapshot!(said.join(""), @r#"
+    $ threads
+    t1  titles  finished     [when]
+    $ threads show t1
+    thread      t1
+    graph       titles
+    status      finished
+    begun       [when]
+    changed     [when]
+    superstep   2
+    due         nothing
+    $ state t1
+    {
+      "text": "Foxes and dogs!",
+      "title": "Foxes and dogs"
+    }
+    $ state t1 --at 1
+    {
+      "text": "fox",
+      "title": "Foxes and dogs"
+    }
+    $ history t1
+       2  [id]  [when]  due: nothing
+          text: "Foxes and dogs!"
+       1  [id]  [when]  due: shout
+          title: "Foxes and dogs"
+       0  [id]  [when]  due: title
+          text: "fox"
+    "#);
+    assert_eq!(folder.run(&["threads", "--graph", "review", "--json"]).json(), serde_json::json!([]));
+}
+
+/// R-CLI-4: a state is found by its checkpoint.
+#[test]
+fn a_state_is_found_by_its_checkpoint() {
+    let folder = with_a_thread("at");
+    let history = folder.run(&["history", "t1", "--json"]).json();
+    let id = history[2]["checkpoint_id"].as_str().unwrap();
+    assert_eq!(folder.run(&["state", "t1", "--at", id, "--json"]).json()["values"]["title"], serde_json::Value::Null);
+    assert_eq!(folder.run(&["state", "t1", "--at", "nowhere"]).code, 66);
+}
+
+/// R-CLI-11: a thread with a slip in its name.
+#[test]
+fn a_thread_that_is_not_there_is_answered_with_the_nearest() {
+    let folder = with_a_thread("near");
+    folder.run(&["run", "titles", "--thread", "customer-7", "--input", r#"{"text":"fox"}"#]);
+    insta::assert_snapshot!(folder.run(&["state", "custmer-7"]).shown(), @r"
+    ---
+    error[SS-015]: no thread `custmer-7`
+      help: did you mean `customer-7`?
+      more: superstep explain SS-015
+    [exit 66]
+    ");
+}
+
+/// R-CLI-4: removing is for good, so it is asked about, or said with `--yes`; then nothing is left.
+#[test]
+fn a_thread_is_removed_for_good_when_that_is_said() {
+    let folder = with_a_thread("rm");
+    assert_eq!(folder.run(&["threads", "rm", "t1"]).code, 64);
+    assert_eq!(folder.run(&["state", "t1"]).code, 0);
+    assert_eq!(folder.run(&["threads", "rm", "t1", "--yes"]).code, 0);
+    assert_eq!(folder.run(&["state", "t1"]).code, 66);
+    let again = folder.run(&["run", "titles", "--thread", "t1", "--input", r#"{"text":"fox"}"#]);
+    assert_eq!(again.code, 0);
+    assert_eq!(folder.run(&["history", "t1", "--json"]).json().as_array().unwrap().len(), 3);
+}
+
+/// R-CLI-7: looking makes nothing.
+#[test]
+fn looking_at_threads_makes_no_store() {
+    let folder = Folder::empty("look");
+    assert_eq!(folder.run(&["threads", "--json"]).json(), serde_json::json!([]));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
