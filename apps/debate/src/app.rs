@@ -92,6 +92,11 @@ impl Platform {
         self.0.settings.limit
     }
 
+    /// For a debate that was counted when it began.
+    pub(crate) fn limit_at_once(&self) -> Limit {
+        Limit { most: usize::MAX, ..self.limit() }
+    }
+
     /// Who speaks in a debate with these options.
     pub(crate) fn model_described(&self, options: &Options) -> Value {
         match self.model(options) {

@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::{Value, json};
+use superstep::Answers;
 use superstep::core::id::ThreadId;
-use superstep::{Answers, Code};
 use superstep_server::{
     After, Asks, Body, Desk, Feed, FeedEnd, Order, Problem, RecordsQuery, RunStatus, Stop, ThreadRecord, Visitor, What,
     ag_ui, events, fresh_thread, sse,
@@ -65,13 +65,17 @@ async fn open(
     Body(opening): Body<Opening>,
 ) -> Result<Response, Problem> {
     let waits = wants_json(&headers);
-    let input = opening.input()?;
+    let thread = opening.thread()?.unwrap_or_else(fresh_thread);
+    // The time of a debate that was begun before is its own.
+    let is_new = shown::debate(&desk, &thread).await?.is_none();
+    let input = opening.input(is_new)?;
     let options = Options { is_paced: !waits, ..opening.options() };
     // A model that cannot be asked is found out before there is a debate.
     platform.hall(&options)?;
-    let pass = desk.admit(GRAPH, visitor, platform.limit())?;
-    let thread = opening.thread_id.as_deref().map_or_else(fresh_thread, ThreadId::from);
     let order = Order::new(GRAPH, thread.clone(), What::Start(input)).options(options.to_json());
+    // What is refused is not counted.
+    desk.served(GRAPH)?.check(&order).await?;
+    let pass = desk.admit(GRAPH, visitor, platform.limit())?;
     desk.start_admitted(order.title(opening.topic.trim()), pass).await?;
     let feed = match opening.detach {
         true => desk.watch(&thread, None).await?,
@@ -125,7 +129,9 @@ async fn stream(
 )]
 async fn approve(
     State(desk): State<Desk>,
+    Extension(platform): Extension<Platform>,
     Path(id): Path<String>,
+    visitor: Visitor,
     Body(answer): Body<Approving>,
 ) -> Result<Response, Problem> {
     let record = known(&desk, id).await?;
@@ -138,7 +144,8 @@ async fn approve(
     };
     let answers = Answers::from([(question, json!(answer))]);
     let order = Order::new(GRAPH, thread.clone(), What::Answer(answers));
-    desk.start(order.options(record.options)).await?;
+    let pass = desk.admit(GRAPH, visitor, platform.limit_at_once())?;
+    desk.start_admitted(order.options(record.options), pass).await?;
     Ok(accepted(&thread))
 }
 
@@ -150,6 +157,7 @@ async fn approve(
 async fn resume(
     State(desk): State<Desk>,
     Extension(platform): Extension<Platform>,
+    visitor: Visitor,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let record = known(&desk, id).await?;
@@ -159,7 +167,8 @@ async fn resume(
         return Err(Problem::conflict(detail).on_thread(&thread));
     }
     platform.hall(&Options::read(&record.options))?;
-    desk.start(Order::new(GRAPH, thread.clone(), What::GoOn).options(record.options)).await?;
+    let pass = desk.admit(GRAPH, visitor, platform.limit_at_once())?;
+    desk.start_admitted(Order::new(GRAPH, thread.clone(), What::GoOn).options(record.options), pass).await?;
     Ok(accepted(&thread))
 }
 
@@ -214,7 +223,8 @@ async fn write(
     Asks(asked): Asks<Writing>,
 ) -> Result<Response, Problem> {
     let record = known(&desk, id).await?;
-    let debate = shown::debate(&desk, &record.thread).await?.ok_or_else(|| nothing_said(&record.thread))?;
+    let mut debate = shown::debate(&desk, &record.thread).await?.ok_or_else(|| nothing_said(&record.thread))?;
+    shown::lay_over(&record, &mut debate);
     let (kind, ending, text) = match asked.format {
         Written::Md => ("text/markdown; charset=utf-8", "md", transcript::markdown(&debate)),
         Written::Json => ("application/json", "json", transcript::json(&debate).to_string()),
@@ -260,8 +270,7 @@ async fn waited(desk: &Desk, platform: &Platform, mut feed: Feed) -> Result<Resp
     }
     let record = desk.known(feed.thread()).await?;
     if let Some(failure) = record.failure.as_ref().filter(|_| record.status == RunStatus::Failed) {
-        let problem = Problem::new(502, Code::NodeFailed, failure.message.clone()).on_thread(&record.thread);
-        return Err(problem.hint(format!("go on with it: POST /api/debate/{}/resume", record.thread)));
+        return Err(shown::failed(failure, &record.thread));
     }
     Ok(Json(shown(desk, platform, &record).await?).into_response())
 }

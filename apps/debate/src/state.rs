@@ -3,6 +3,8 @@
 //! Names are camelCase wherever a state leaves the process. How threads of the first shape are read is in `migration`;
 //! who writes which field is in `nodes`.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use superstep::core::error::Problem;
@@ -156,6 +158,12 @@ impl Debate {
             [Role::Optimist, Role::Skeptic].iter().any(|role| message.name.as_deref() == Some(role.name()))
         };
         self.messages.iter().filter(is_turn)
+    }
+
+    /// What a person said to the voices.
+    pub fn remarks(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let is_remark = |message: &&Message| message.name.is_none() && message.metadata.contains_key("round");
+        self.messages.iter().filter(is_remark).map(Message::text)
     }
 
     /// What the moderator said, once that is there.

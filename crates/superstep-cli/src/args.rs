@@ -295,7 +295,7 @@ pub(crate) struct DemoDebate {
     /// How many rounds
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10))]
     pub(crate) rounds: u32,
-    /// Who speaks: local (rules), weights, a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
+    /// Who speaks: local (rules), a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
     #[arg(long, default_value = "local")]
     pub(crate) model: String,
     /// When a person is asked

@@ -156,9 +156,18 @@ fn example(graph: &dyn Served) -> String {
     let schema = graph.input_schema();
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let fields = schema["properties"].as_object().into_iter().flatten();
-    let fields = fields.filter(|(name, _)| required.is_empty() || required.contains(&name.as_str()));
+    // What may be left out is.
+    let is_needed = |name: &str, field: &Value| match required.is_empty() {
+        true => field.get("default").is_none() && !is_nullable(field) && field["type"].is_string(),
+        false => required.contains(&name),
+    };
+    let fields = fields.filter(|(name, field)| is_needed(name, field));
     let input: Map<String, Value> = fields.map(|(name, field)| (name.clone(), sample(field))).collect();
     format!("for example: superstep run {} --input {}", quoted(graph.name()), quoted(&Value::Object(input).to_string()))
+}
+
+fn is_nullable(field: &Value) -> bool {
+    field["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "null"))
 }
 
 fn sample(field: &Value) -> Value {

@@ -20,7 +20,7 @@ use crate::ledger::{Ledger, Record, RecordsQuery, RunStatus, ThreadRecord};
 use crate::limits::{Gate, Limit, Pass, Visitor};
 use crate::problem::Problem;
 use crate::registry::{Order, Registry, Served, Terms, What, fresh_run};
-use crate::worker::{Job, Worker};
+use crate::worker::{Job, Place, Worker};
 
 /// What routes use.
 #[derive(Clone)]
@@ -92,22 +92,23 @@ impl Desk {
     async fn start_with(&self, mut order: Order, pass: Option<Pass>) -> Result<(), Problem> {
         let served = self.served(&order.graph)?;
         served.check(&order).await?;
+        let place = self.0.worker.enter(&order.thread, order.run)?;
+        // Nobody else writes it now.
         let before = self.0.ledger.thread(&order.thread).await?;
         if let Some(before) = before.as_ref().filter(|_| order.options.is_null()) {
             order.options = before.options.clone();
         }
         let (what, record) = (order.what.clone(), Record::new(order));
-        let has_begun = self.drive(&served, Start { record, what, before: Some(before), pass }).await?;
+        let has_begun = self.drive(&served, place, Start { record, what, before: Some(before), pass }).await?;
         // A task that was aborted says nothing.
         has_begun.await.unwrap_or_else(|_| Err(Problem::closing()))
     }
 
     /// Has a run driven, and waits until it is written down.
-    async fn drive(&self, served: &Arc<dyn Served>, start: Start) -> Result<HasBegun, Problem> {
+    async fn drive(&self, served: &Arc<dyn Served>, place: Place, start: Start) -> Result<HasBegun, Problem> {
         let Inner { worker, ledger, hub, metrics, config, .. } = &*self.0;
         let Start { record, what, before, pass } = start;
         let order = Order { what, ..record.order.clone() };
-        let place = worker.enter(&order.thread, order.run)?;
         let waits = before.is_none();
         let terms = Terms { control: place.control(), metrics: metrics.clone(), timeout: config.run_timeout, waits };
         let running = served.run(&order, terms)?;

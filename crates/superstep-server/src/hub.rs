@@ -171,12 +171,15 @@ impl Line {
         let told = Arc::new(Told::live(event));
         let mut ring = lock(&self.ring);
         let next = ring.told.back().map_or(told.number, |last| last.number + 1);
-        // The numbers of a run begin far above those of the one before.
+        // After a run that died, the numbers of the next begin far above.
         if told.number <= next || is_start(event) {
             ring.push(told, self.size);
             ring.catch_up(self.size);
         } else {
             ring.early.insert(told.number, told);
+            if ring.early.len() > BATCH {
+                ring.let_through(self.size);
+            }
         }
         drop(ring);
         self.wake();
@@ -259,7 +262,7 @@ impl Ring {
         self.told.insert(place, told);
         while self.told.len() > size.events || (self.bytes > size.bytes && self.told.len() > 1) {
             let Some(gone) = self.told.pop_front() else { break };
-            (self.bytes, self.let_go) = (self.bytes - gone.text.len(), gone.number);
+            (self.bytes, self.let_go) = (self.bytes - gone.text.len(), self.let_go.max(gone.number));
         }
     }
 

@@ -113,6 +113,11 @@ impl Record {
         Self { version: VERSION, order, status, failure, checkpoint, started_at: now(), ended_at, taken_up: 0 }
     }
 
+    /// Whether it says that it runs, or is to go on.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        matches!(self.status, RunStatus::Running | RunStatus::Suspended)
+    }
+
     pub(crate) fn ended(&mut self, status: RunStatus, failure: Option<RunFailure>) {
         (self.status, self.failure, self.ended_at) = (status, failure, Some(now()));
     }

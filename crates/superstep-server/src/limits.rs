@@ -16,7 +16,7 @@ use crate::problem::Problem;
 /// How much one address may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// At most this many in [`Limit::within`].
+    /// At most this many in [`Limit::within`]; `usize::MAX` counts only what runs at once.
     pub most: usize,
     /// The time in which they are counted.
     pub within: Duration,
@@ -106,7 +106,9 @@ impl Gate {
             );
             return Err(Problem::too_many(detail, limit.within.saturating_sub(oldest)));
         }
-        count.began.push_back(now);
+        if limit.most < usize::MAX {
+            count.began.push_back(now);
+        }
         count.running += 1;
         Ok(Pass { counts: self.0.clone(), key })
     }

@@ -68,7 +68,8 @@ impl Models {
             model: Some(model.info().name.to_string()),
             is_configured: true,
         });
-        let set = self.0.set.iter().map(|(name, model)| ModelNote {
+        let set = self.0.set.iter().filter(|(name, _)| !self.0.brought.contains_key(*name));
+        let set = set.map(|(name, model)| ModelNote {
             name: name.clone(),
             provider: model.provider.clone(),
             model: model.model.clone(),

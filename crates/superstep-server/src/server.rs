@@ -45,7 +45,7 @@ pub async fn serve(apps: Vec<App>, config: Config) -> Result<Server> {
     let guard = Guard::new(&config, address.ip().is_loopback());
     let desk = Desk::open(apps.iter().flat_map(|app| app.graphs.clone()), config)?;
     let service = router(apps, desk.clone(), guard)?.into_make_service_with_connect_info::<SocketAddr>();
-    let taken_up = desk.take_up().await.map_err(unread)?;
+    let found = desk.take_up().await.map_err(unread)?;
     // Small pieces go out at once, whatever the system would rather gather.
     let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
     let (close, mut closed) = watch::channel(false);
@@ -57,6 +57,8 @@ pub async fn serve(apps: Vec<App>, config: Config) -> Result<Server> {
         }
     });
     tasks.spawn(sweep(desk.clone()));
+    let (later, taken_up) = (desk.clone(), found.count);
+    tasks.spawn(async move { later.take_up_later(found.left).await });
     Ok(Server { address, desk, close, tasks, taken_up })
 }
 

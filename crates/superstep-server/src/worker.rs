@@ -178,7 +178,7 @@ async fn drive(job: Job) {
     };
     let _ = written.send(Ok(()));
     let Some(first) = running.next().await else {
-        let problem = refused(running, record, &ledger, before).await;
+        let problem = refused(running, record, &ledger, (before, place.is_suspended())).await;
         drop((place, pass));
         line.over(run);
         return drop(begun.send(Err(problem)));
@@ -233,13 +233,16 @@ async fn refused(
     running: Running,
     mut record: Record,
     ledger: &Ledger,
-    before: Option<Option<ThreadRecord>>,
+    (before, is_suspended): (Option<Option<ThreadRecord>>, bool),
 ) -> Problem {
     let error = running.finish().await.err().unwrap_or_else(|| Error::internal("a run ended without a word"));
     let written = match before {
         Some(before) => ledger.take_back(&record, before).await,
+        // It was taken up after its process died, and can be once more.
+        None if error.is_retryable() => Ok(()),
         None => {
-            record.ended(RunStatus::Failed, Some(RunFailure::from(&error)));
+            let (status, failure) = status_of(&Err(error.clone()), is_suspended);
+            record.ended(status, failure);
             ledger.write(&record).await
         }
     };

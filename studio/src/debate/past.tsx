@@ -94,7 +94,7 @@ function One({ debate }: { debate: Past }) {
         <span class={`status is-${debate.status}`}>
           <StatusSign of={debate.status} /> {text.status[debate.status]}
         </span>
-        <span>{text.past.rounds(debate.round, debate.maxRounds)}</span>
+        <span>{text.past.rounds(debate.maxRounds)}</span>
         {start !== undefined && <time dateTime={new Date(start).toISOString()}>{when.format(start)}</time>}
       </p>
     </li>

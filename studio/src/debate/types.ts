@@ -77,10 +77,8 @@ export interface Past {
   id: string;
   topic: string;
   status: Status;
-  round: number;
   maxRounds: number;
   startTime?: string | number | null;
-  endTime?: string | number | null;
 }
 
 /** `GET /api/debate/settings`. */

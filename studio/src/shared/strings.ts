@@ -74,7 +74,7 @@ export const text = {
     noneFound: "None found.",
     more: "Show more",
     waiting: "Waiting for the list of debates…",
-    rounds: (round: number, of: number) => `${round} of ${plural(of, "round", "rounds")}`,
+    rounds: (rounds: number) => plural(rounds, "round", "rounds"),
   },
 
   status: { running: "running", waiting: "waits for you", completed: "completed", error: "failed", stopped: "stopped" },
@@ -110,7 +110,7 @@ export const text = {
   approval: {
     title: "Your turn",
     note: "A note for the debate",
-    noteHint: "Optional. Both voices read it.",
+    noteHint: "Optional. It becomes part of the debate.",
     approve: "Go on",
     end: "End here",
     sending: "Sending…",

@@ -5,6 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use superstep::core::fault::Fault;
+use superstep::core::id::ThreadId;
 use superstep::core::suggest::known_names;
 use superstep::core::time::Time;
 use superstep_server::{Problem, RunStatus};
@@ -33,7 +35,7 @@ pub(crate) struct Opening {
     #[schema(value_type = String)]
     fact_check: FactCheck,
     /// The id of the debate; a fresh one unless given.
-    pub(crate) thread_id: Option<String>,
+    thread_id: Option<String>,
     /// Who speaks: `local`, a model of the settings, or one such as `groq/llama-3.1-8b-instant`.
     model: Option<String>,
     /// What rule-based voices draw their chance from.
@@ -51,17 +53,33 @@ const fn rounds() -> u32 {
 }
 
 impl Opening {
-    /// The state it begins with.
-    pub(crate) fn input(&self) -> Result<Value, Problem> {
+    /// The thread it asks for.
+    pub(crate) fn thread(&self) -> Result<Option<ThreadId>, Problem> {
+        let Some(id) = self.thread_id.as_deref() else { return Ok(None) };
+        // An address is normalised, and one has another meaning.
+        if !ThreadId::from(id).is_valid() || id.chars().all(|letter| letter == '.') || id == "settings" {
+            let fault = Fault::new(format!("`{id}` cannot be the id of a debate")).at("/threadId");
+            let fault = fault.help("use 1 to 128 letters, digits and `_ . : -`, not only dots, and not `settings`");
+            return Err(Problem::invalid("the body is not valid", [fault.into()]));
+        }
+        Ok(Some(id.into()))
+    }
+
+    /// The state it begins with; the time only of a debate that is new.
+    pub(crate) fn input(&self, is_new: bool) -> Result<Value, Problem> {
         let now = now()?;
         // Says everything that is wrong, a topic of spaces among it.
         drop(Debate::open(&self.topic, self.max_rounds, now)?);
         let topic = self.topic.trim();
-        Ok(json!({
+        let mut input = json!({
             // With an id, so that an input that is given again after a crash does not double the line.
             "messages": [{ "role": "user", "content": format!("Debate topic: {topic}"), "id": "topic" }],
-            "topic": topic, "maxRounds": self.max_rounds, "startTime": now,
-        }))
+            "topic": topic, "maxRounds": self.max_rounds,
+        });
+        if is_new {
+            input["startTime"] = json!(now);
+        }
+        Ok(input)
     }
 
     pub(crate) fn options(&self) -> Options {

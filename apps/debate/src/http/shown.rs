@@ -1,18 +1,26 @@
 //! A debate as JSON for pages and programs.
 
 use serde_json::{Value, json};
+use superstep::Code;
 use superstep::core::id::ThreadId;
-use superstep_server::{Desk, Problem, RunStatus, Shown, ThreadRecord};
+use superstep::core::time::Time;
+use superstep_server::{Desk, Problem, RunFailure, RunStatus, Shown, ThreadRecord};
 
 use super::{GRAPH, Options};
 use crate::app::Platform;
-use crate::state::Debate;
+use crate::state::{Debate, Status};
 
 /// A debate whole.
 pub(super) async fn shown(desk: &Desk, platform: &Platform, record: &ThreadRecord) -> Result<Value, Problem> {
     let state = state(desk, &record.thread).await?;
     let values = state.as_ref().map_or(&Value::Null, |state| &state.values);
     let mut whole = heading(record, platform);
+    // What the state says of itself counts more than what the run was asked.
+    for key in ["topic", "maxRounds"] {
+        if let Some(value) = values.get(key) {
+            whole[key] = value.clone();
+        }
+    }
     let messages: Vec<Value> = values["messages"].as_array().into_iter().flatten().map(message).collect();
     let added = json!({
         "round": values["round"].as_u64().unwrap_or(0),
@@ -23,7 +31,7 @@ pub(super) async fn shown(desk: &Desk, platform: &Platform, record: &ThreadRecor
         "factCheckResults": values.get("factCheckResults").cloned().unwrap_or_else(|| json!([])),
         "tokenUsage": values["tokenUsage"].as_u64().unwrap_or(0),
         "startTime": values["startTime"],
-        "endTime": values["endTime"],
+        "endTime": if record.status == RunStatus::Failed { json!(record.updated_at) } else { values["endTime"].clone() },
         "failure": record.failure,
         "lastEventId": desk.last_event(&record.thread).await?,
     });
@@ -70,6 +78,22 @@ pub(super) fn status<'a>(record: &ThreadRecord, in_state: Option<&'a str>) -> &'
         RunStatus::Stopped | RunStatus::Interrupted => "stopped",
         _ => in_state.unwrap_or("completed"),
     }
+}
+
+/// Lays over a state what only its run is known to have done: a turn that failed is no part of it.
+pub(super) fn lay_over(record: &ThreadRecord, debate: &mut Debate) {
+    if record.status == RunStatus::Failed {
+        debate.status = Status::Error;
+        debate.end_time = Time::parse(&record.updated_at).ok();
+    }
+}
+
+/// Why a debate failed, for somebody who waited for its end.
+pub(super) fn failed(failure: &RunFailure, thread: &ThreadId) -> Problem {
+    let code = Code::ALL.iter().copied().find(|code| code.to_string() == failure.code).unwrap_or(Code::NodeFailed);
+    let resume = format!("go on with it: POST /api/debate/{thread}/resume");
+    let hint = failure.hint.as_ref().map_or_else(|| resume.clone(), |hint| format!("{hint}; then {resume}"));
+    Problem::new(502, code, failure.message.clone()).hint(hint).on_thread(thread)
 }
 
 /// The state of a debate, typed; nothing when nothing was saved yet.

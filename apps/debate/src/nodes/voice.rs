@@ -87,7 +87,11 @@ fn with_message(update: DebateUpdate, said: Message) -> DebateUpdate {
 
 /// What the moderator must know beside what was said.
 fn notes(debate: &Debate) -> Vec<String> {
-    debate.fact_check_results.iter().map(verdict).chain(ended_by_user(debate)).collect()
+    let results = debate.fact_check_results.iter().map(verdict);
+    results
+        .chain(debate.remarks().map(|remark| format!("the user said: {remark}")))
+        .chain(ended_by_user(debate))
+        .collect()
 }
 
 fn verdict(result: &FactCheckResult) -> String {

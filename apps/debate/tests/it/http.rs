@@ -168,7 +168,10 @@ async fn a_turn_that_failed_is_tried_again() {
     let platform = platform(speaker.clone()).await;
     let (id, sent) = platform.debate(json!({ "maxRounds": 1, "format": "debate" })).await;
     assert_eq!(names(&sent).last(), Some(&"error"));
-    assert_eq!(platform.json(&format!("/api/debate/{id}")).await["status"], "error");
+    let shown = platform.json(&format!("/api/debate/{id}")).await;
+    assert_eq!((&shown["status"], shown["endTime"].is_string()), (&json!("error"), true));
+    let written = platform.get(&format!("/api/debate/{id}/transcript?format=txt")).await.text().await.unwrap();
+    assert!(written.contains("Status: error"), "{written}");
     assert_eq!(platform.post(&format!("/api/debate/{id}/resume"), &json!({})).await.status(), 202);
     let more = platform.stream(&id, "debate", sent.last().unwrap().id).await;
     assert_eq!(names(&more).last(), Some(&"debate_complete"));

@@ -88,6 +88,14 @@ async fn what_contradicts_a_debate_is_a_conflict() {
     let other = json!({ "topic": "Different topic", "model": "speaker", "threadId": id });
     assert_eq!(platform.post("/api/debate", &other).await.status(), 409);
     assert_eq!(platform.json(&format!("/api/debate/{id}")).await["topic"], TOPIC);
+    // The same once more is no contradiction, and nobody speaks twice.
+    let same = json!({ "topic": TOPIC, "maxRounds": 1, "model": "speaker", "threadId": id });
+    assert_eq!(platform.post("/api/debate", &same).await.status(), 200);
+    assert_eq!(platform.json(&format!("/api/debate/{id}")).await["messages"].as_array().unwrap().len(), 4);
+    for id in ["..", "settings", "a/b"] {
+        let body = json!({ "topic": TOPIC, "model": "speaker", "threadId": id });
+        assert_eq!(platform.post("/api/debate", &body).await.status(), 422, "{id}");
+    }
 }
 
 /// R-DEB-36, R-SRV-16: an address may begin so many debates, and is told when it may again.

@@ -5,9 +5,12 @@
 
 use std::time::Instant;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use superstep::Code;
 use superstep::core::suggest::known_names;
+use superstep::core::time::Time;
+use superstep_debate::Debate;
 use superstep_server::{Desk, Order, RunStatus, Told, What};
 
 use crate::args::{Approval, DemoDebate, Global};
@@ -15,7 +18,7 @@ use crate::drive::{Done, Watch};
 use crate::failure::Failure;
 use crate::graphs;
 use crate::log;
-use crate::models::is_remote;
+use crate::models::{is_remote, model};
 use crate::out::{Format, Out, Tone, toned};
 use crate::run::{attend, closing, end, new_thread};
 use crate::screen::Screen;
@@ -38,6 +41,8 @@ const NAMES: usize = 11;
 pub(crate) async fn debate(asked: &DemoDebate, global: &Global, out: &Out) -> Result<u8, Failure> {
     log::listen(global, false);
     let setup = Setup::load(global)?;
+    // Says everything that is wrong before anything is made.
+    drop(Debate::open(&asked.topic, asked.rounds, now()?)?);
     let (model, label) = voice(&setup, &asked.model)?;
     let graph = graphs::find(&setup, GRAPH)?;
     let desk = Desk::open([graph], setup.open(out).await?)?;
@@ -50,9 +55,14 @@ pub(crate) async fn debate(asked: &DemoDebate, global: &Global, out: &Out) -> Re
     finish(done, out)
 }
 
+fn now() -> Result<Time, Failure> {
+    let now = Time::from_unix_micros(Timestamp::now().as_microsecond());
+    Ok(now.map_err(|fault| superstep::Error::internal(fault.message))?)
+}
+
 /// What a debate begins with.
 fn input(asked: &DemoDebate) -> Value {
-    let (topic, now) = (asked.topic.trim(), jiff::Timestamp::now());
+    let (topic, now) = (asked.topic.trim(), Timestamp::now());
     json!({
         // With an id, so that an input that is given again after a crash does not double the line.
         "messages": [{ "role": "user", "content": format!("Debate topic: {topic}"), "id": "topic" }],
@@ -62,7 +72,7 @@ fn input(asked: &DemoDebate) -> Value {
 
 /// What the application wants to know when it opens the hall.
 fn options(asked: &DemoDebate, model: &str, out: &Out) -> Value {
-    let seed = asked.seed.unwrap_or_else(|| jiff::Timestamp::now().as_microsecond().unsigned_abs());
+    let seed = asked.seed.unwrap_or_else(|| Timestamp::now().as_microsecond().unsigned_abs());
     json!({
         "model": model, "approval": approval(asked.approval), "factCheck": "off", "seed": seed,
         "maxRounds": asked.rounds, "isPaced": out.is_live(),
@@ -95,9 +105,6 @@ fn voice(setup: &Setup, name: &str) -> Result<(String, String), Failure> {
         "local" | "rules" | "local/rules" => {
             return Ok(("local/rules".to_owned(), "rule-based voices, no language model".to_owned()));
         }
-        "weights" | "local/weights" => {
-            return Ok(("local/weights".to_owned(), "a small model on this machine".to_owned()));
-        }
         _ => {}
     }
     if !setup.settings.models.contains_key(name)
@@ -107,13 +114,12 @@ fn voice(setup: &Setup, name: &str) -> Result<(String, String), Failure> {
         return Ok((name.to_owned(), format!("{model}, a language model of {service}")));
     }
     let Some(set) = setup.settings.models.get(name) else {
-        let known: Vec<&str> =
-            ["local", "weights"].into_iter().chain(setup.settings.models.keys().map(String::as_str)).collect();
+        let known: Vec<&str> = ["local"].into_iter().chain(setup.settings.models.keys().map(String::as_str)).collect();
         return Err(Failure::new(Code::ConfigInvalid, format!("no model `{name}`")).help(known_names(name, &known)));
     };
     refuse_offline(setup, name, is_remote(set))?;
-    let model = set.model.as_deref().unwrap_or(name);
-    Ok((name.to_owned(), format!("{model}, a language model of {}", set.provider)))
+    let kind = model(setup, name, set).info().kind;
+    Ok((name.to_owned(), format!("{name}, {}", superstep_debate::transcript::label(kind))))
 }
 
 fn refuse_offline(setup: &Setup, name: &str, is_remote: bool) -> Result<(), Failure> {

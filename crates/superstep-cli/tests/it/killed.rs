@@ -65,6 +65,22 @@ fn next(reader: &mut BufReader<TcpStream>) -> Option<Sent> {
     }
 }
 
+/// R-SRV-19: a server that is started beside another leaves its runs alone.
+#[test]
+fn a_second_server_leaves_the_first_alone() {
+    let folder = Folder::empty("beside");
+    let first = Served::start(&folder);
+    let body = json!({ "topic": "Remote work", "maxRounds": 3, "format": "debate", "detach": true });
+    let mut stream = first.ask("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
+    let mut heard = vec![next(&mut stream).unwrap()];
+    let _second = Served::start(&folder);
+    while let Some(sent) = next(&mut stream) {
+        heard.push(sent);
+    }
+    assert_eq!(heard.last().unwrap().1, "debate_complete");
+    assert_eq!(turns(&heard).len(), 7);
+}
+
 fn turns(sent: &[Sent]) -> Vec<String> {
     let ends = sent.iter().filter(|(_, event, _)| event == "agent_end");
     ends.map(|(_, _, data)| format!("{} {}", data["agent"].as_str().unwrap(), data["round"])).collect()

@@ -3,7 +3,7 @@
 //! Hears everything from the beginning and tells what comes after the reader's last event: a message that a piece belongs
 //! to may have begun before it. States are told whole, at the start and at the end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::hub::Told;
 /// Events of AG-UI, for a reader that has those up to `after`.
 #[must_use]
 pub fn ag_ui(after: Option<u64>) -> impl View {
-    AgUi { after: after.unwrap_or(0), open: BTreeSet::new(), said: BTreeSet::new() }
+    AgUi { after: after.unwrap_or(0), open: BTreeSet::new(), said: BTreeSet::new(), calls: BTreeMap::new() }
 }
 
 struct AgUi {
@@ -22,6 +22,8 @@ struct AgUi {
     open: BTreeSet<String>,
     /// Messages that were told whole.
     said: BTreeSet<String>,
+    /// The ids by which models know calls of tools, by those of their runs.
+    calls: BTreeMap<String, Value>,
 }
 
 impl View for AgUi {
@@ -47,11 +49,17 @@ impl AgUi {
             "on_chain_end" if is_node => vec![json!({ "type": "STEP_FINISHED", "stepName": event["name"] })],
             "on_chat_model_stream" => self.piece(data),
             "on_chat_model_end" => self.message(&data["output"]),
-            "on_tool_start" => tool_call(data),
-            "on_tool_end" => vec![json!({
-                "type": "TOOL_CALL_RESULT", "messageId": event["run_id"], "toolCallId": data["tool_call_id"],
-                "content": text(&data["output"]), "role": "tool",
-            })],
+            "on_tool_start" => {
+                self.calls.insert(text(&event["run_id"]), data["tool_call_id"].clone());
+                tool_call(data)
+            }
+            "on_tool_end" => {
+                let call = self.calls.remove(&text(&event["run_id"]));
+                vec![json!({
+                    "type": "TOOL_CALL_RESULT", "messageId": event["run_id"], "toolCallId": call,
+                    "content": text(&data["output"]), "role": "tool",
+                })]
+            }
             "on_custom_event" => vec![json!({ "type": "CUSTOM", "name": event["name"], "value": data })],
             _ => Vec::new(),
         }

@@ -137,7 +137,7 @@ async fn taking_up_asks_the_checkpoints_and_not_the_record() {
     }
     drop(store);
     let served = start_server(on_file(&scratch).await).await;
-    assert_eq!(served.server.taken_up(), 4);
+    assert_eq!(served.server.taken_up(), 3);
     let status = |id: &str| {
         let (desk, id) = (served.server.desk().clone(), ThreadId::from(id));
         async move { desk.known(&id).await.unwrap().status }
@@ -145,7 +145,8 @@ async fn taking_up_asks_the_checkpoints_and_not_the_record() {
     served.reader("new", None).await.all().await;
     assert_eq!((status("new").await, words(&served, "new").await), (RunStatus::Finished, 1));
     assert_eq!((status("done").await, status("asked").await), (RunStatus::Finished, RunStatus::Waiting));
-    assert_eq!(status("lost").await, RunStatus::Failed);
+    // Another program on the same store may serve its graph.
+    assert_eq!(served.server.desk().run(lost.run).await.unwrap().unwrap().status, RunStatus::Running);
     // Nothing ran again.
     assert_eq!(served.reader("done", None).await.all().await, before);
     assert_eq!(served.post("/api/tales/asked/answer", &json!(true)).await.status(), 202);

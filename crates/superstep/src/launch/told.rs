@@ -8,7 +8,7 @@ use superstep_core::checkpoint::Namespace;
 use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::machine::Outcome;
-use superstep_core::port::SharedCheckpointer;
+use superstep_core::port::{EventsQuery, SharedCheckpointer};
 use superstep_core::state::Draft;
 
 use crate::call::{Call, Input};
@@ -28,7 +28,19 @@ pub(super) async fn sink(call: &mut Call, thread: Option<&ThreadId>) -> Result<O
             .help("give one: `graph.checkpointer(..)` or `run.checkpointer(..)`"));
     };
     let last = saver.last_event(thread).await?;
-    Ok(Some(Sink::keeping(sink, Arc::new(Keeper::new(last)))))
+    let keeper = Keeper::new(last, is_whole(saver, thread, last).await?);
+    Ok(Some(Sink::keeping(sink, Arc::new(keeper))))
+}
+
+/// Whether the last run on a thread has saved its end: then it told nothing that is not there.
+async fn is_whole(saver: &SharedCheckpointer, thread: &ThreadId, last: u64) -> Result<bool> {
+    let query = EventsQuery { after: last.checked_sub(1), limit: Some(1), ..EventsQuery::default() };
+    let found = saver.events(thread, &query).await?;
+    // One that was forgotten says nothing.
+    let Some(stored) = found.first() else { return Ok(last == 0) };
+    let event = stored.body.to_json().unwrap_or_default();
+    let is_end = event["event"] == "on_chain_end" || event["event"] == "on_chain_error";
+    Ok(is_end && event["parent_ids"].as_array().is_some_and(Vec::is_empty))
 }
 
 /// The outermost graph as events name it.

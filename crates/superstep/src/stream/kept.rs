@@ -38,14 +38,14 @@ struct Waiting {
     unsure: Vec<(u64, Value)>,
 }
 
-/// How many numbers a run may give to events between two commits. Each run begins further than that behind the last event
-/// that was saved: what an earlier one told and did not live to save has a number that is never given again.
+/// How many numbers a run may give to events between two commits. After a run that did not live to save its end, the next
+/// begins further than that behind the last event that was saved: what it told has a number that is never given again.
 const STRIDE: u64 = 1_000_000;
 
 impl Keeper {
-    /// Keeps events of a run, on a thread whose last event has this number.
-    pub(crate) fn new(last: u64) -> Self {
-        let begin = if last == 0 { 0 } else { (last / STRIDE + 2) * STRIDE };
+    /// Keeps events of a run, on a thread whose last event has this number, and whether that is the end of a run.
+    pub(crate) fn new(last: u64, is_whole: bool) -> Self {
+        let begin = if is_whole { last } else { (last / STRIDE + 2) * STRIDE };
         let projection = Projection::stored(begin);
         let waiting = Waiting { projection, events: VecDeque::new(), unsure: Vec::new() };
         let (last, has_failed) = (tokio::sync::Mutex::new(last), AtomicBool::new(false));

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""How long `superstep` takes to start, and how much memory an idle server takes.
+
+    cargo build --profile dist -p superstep-cli
+    python3 bench/start.py target/dist/superstep
+
+Prints one line for each measure with its goal, and ends with 1 when one is missed. Nothing but the standard library; the
+server listens on a free port of this machine and is stopped again.
+"""
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROUNDS = 20
+
+
+def command_line(program: str) -> float:
+    """Milliseconds of `superstep version`, the median of many."""
+    times = []
+    for _ in range(ROUNDS):
+        begun = time.perf_counter()
+        subprocess.run([program, "version"], check=True, stdout=subprocess.DEVNULL)
+        times.append((time.perf_counter() - begun) * 1000)
+    return statistics.median(times)
+
+
+def server(program: str) -> tuple[float, float]:
+    """Milliseconds until a fresh server answers, and its resident memory in MB after a second of quiet."""
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.perf_counter()
+        child = subprocess.Popen(
+            [program, "serve", "--port", "0"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        try:
+            url = child.stdout.readline().strip()
+            with urllib.request.urlopen(f"{url}/ok") as answer:
+                assert answer.status == 200
+            ready = (time.perf_counter() - begun) * 1000
+            time.sleep(1)
+            with open(f"/proc/{child.pid}/status") as status:
+                resident = next(line for line in status if line.startswith("VmRSS"))
+            return ready, int(resident.split()[1]) / 1024
+        finally:
+            child.terminate()
+            child.wait()
+
+
+def main() -> int:
+    program = sys.argv[1]
+    started = [server(program) for _ in range(5)]
+    measures = [
+        ("command line, median", command_line(program), 50, "ms"),
+        ("server ready, median", statistics.median(ready for ready, _ in started), 200, "ms"),
+        ("server idle, most", max(memory for _, memory in started), 30, "MB"),
+    ]
+    for name, value, goal, unit in measures:
+        print(f"{name:22} {value:7.1f} {unit}   (goal: under {goal} {unit})")
+    return int(any(value >= goal for _, value, goal, _ in measures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
