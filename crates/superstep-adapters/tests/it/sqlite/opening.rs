@@ -38,7 +38,8 @@ fn a_file_of_another_program_is_refused() {
 /// S5, S6: what is no database, a folder that is not there and one that takes no files are said to be that.
 #[test]
 fn what_cannot_be_opened_says_why() {
-    let folder = folder();
+    // As messages name it, also where the build folder is a link.
+    let folder = folder().canonicalize().unwrap();
     let (text, nowhere) = (folder.join("notes.txt"), folder.join("no such folder").join("a.db"));
     let forbidden = std::path::PathBuf::from("/proc/a.db");
     std::fs::write(&text, "these are notes and not a database, however long they may become ".repeat(100)).unwrap();
