@@ -133,7 +133,8 @@ fn earliest_within(room: u64, weights: &[u64]) -> usize {
 /// use superstep_core::message::{Message, ToolCall, close_unanswered};
 ///
 /// let call = Message::assistant("").with_tool_calls([ToolCall::new("c1", "search", "rust")]);
-/// let closed = close_unanswered(&[call.into()], "the run was cancelled");
+/// let said = [call.into()];
+/// let closed = close_unanswered(&said, "the run was cancelled");
 /// assert_eq!(closed[1].text(), "not executed: the run was cancelled");
 /// ```
 pub fn close_unanswered<'a>(messages: &'a [Arc<Message>], reason: &str) -> Cow<'a, [Arc<Message>]> {
