@@ -46,10 +46,8 @@ pub struct FoldRules {
 pub struct Applied {
     /// One change for each field that is not as it was, in the order of fields.
     pub changes: SmallVec<[(FieldId, Change); 2]>,
-    /// What was let pass but should be known.
-    pub warnings: Vec<String>,
-    /// Fields that are set once and whose later value was ignored, with a sentence about each.
-    pub ignored: Vec<(FieldId, String)>,
+    /// What was let pass but should be known; with the field where that is set once and its later value was ignored.
+    pub warnings: Vec<(Option<FieldId>, String)>,
 }
 
 /// Folds updates into a state, in the order given, and says what changed.
@@ -245,7 +243,8 @@ impl<'a> Fold<'a> {
                 .help("leave the field out, start a new thread, or drop `set_once`")
                 .at_node(&**node));
         }
-        self.applied.ignored.push((write.field, format!("{message}: the value from `{node}` was ignored")));
+        let message = format!("{message}: the value from `{node}` was ignored");
+        self.applied.warnings.push((Some(write.field), message));
         Ok(())
     }
 
@@ -258,7 +257,7 @@ impl<'a> Fold<'a> {
         match (faults.into_iter().next(), self.schema.types) {
             (Some(fault), TypeChecks::Enforce) => Err(self.refusal(id, node, fault.of(Code::TypeMismatch))),
             (Some(fault), _) => {
-                self.applied.warnings.push(format!("field `{}` from `{node}`: {fault}", field.name));
+                self.applied.warnings.push((None, format!("field `{}` from `{node}`: {fault}", field.name)));
                 Ok(())
             }
             (None, _) => Ok(()),

@@ -294,7 +294,7 @@ fn an_overwrite_does_not_change_what_is_set_once() {
     let mut thread = Thread::of(json!({ "topic": { "set_once": true } }));
     thread.step(&[("input", json!({ "topic": "a" }))]).unwrap();
     let applied = thread.step(&[("n", json!({ "topic": overwrite_marker(json!("b")) }))]).unwrap();
-    assert_eq!((thread.json(), applied.ignored.len()), (json!({ "topic": "a" }), 1));
+    assert_eq!((thread.json(), applied.warnings.len()), (json!({ "topic": "a" }), 1));
 }
 
 /// R-GRA-38: an input is folded on the defaults, and on what is there later; an overwrite is for those who want 3.
@@ -318,7 +318,7 @@ fn what_is_set_once_keeps_its_first_value() {
     assert_eq!(thread.step(&[("n", json!({ "topic": "first" }))]).unwrap(), Applied::default());
     let applied = thread.step(&[("n", json!({ "topic": "second" }))]).unwrap();
     let sentence = "field `topic` is set once and has a value already: the value from `n` was ignored";
-    assert_eq!(applied.ignored, [(thread.schema.find("topic").unwrap(), sentence.to_owned())]);
+    assert_eq!(applied.warnings, [(thread.schema.find("topic"), sentence.to_owned())]);
     assert!(applied.changes.is_empty());
     thread.rules.strict_set_once = true;
     let error = thread.step(&[("n", json!({ "topic": "second" }))]).unwrap_err();

@@ -233,12 +233,10 @@ impl Machine {
 
     /// Notes what a fold let pass.
     pub(super) fn warn_of(&mut self, applied: &Applied) {
-        for message in &applied.warnings {
-            self.warn(message.clone());
-        }
-        for (field, message) in &applied.ignored {
-            let name = self.graph.schema.field(*field).name.clone();
-            self.warn_as("set_once_ignored", Some(name), message.clone());
+        for (field, message) in &applied.warnings {
+            let name = field.map(|field| self.graph.schema.field(field).name.clone());
+            let code = if name.is_some() { "set_once_ignored" } else { "warning" };
+            self.warn_as(code, name, message.clone());
         }
     }
 

@@ -105,7 +105,7 @@ fn nothing_is_not_a_first_value() {
     step(&mut thread, vec![vec![(TITLE, How::Reduce, Datum::live(Some("a".to_owned())))]]).unwrap();
     assert_eq!(thread.json()["title"], "a");
     let applied = step(&mut thread, vec![vec![(TITLE, How::Reduce, Datum::live(Some("b".to_owned())))]]).unwrap();
-    assert_eq!((&thread.json()["title"], applied.ignored.len()), (&json!("a"), 1));
+    assert_eq!((&thread.json()["title"], applied.warnings.len()), (&json!("a"), 1));
 }
 
 /// R-GRA-43: live values that are never data cannot be seen to be equal, and two of them are a conflict.
