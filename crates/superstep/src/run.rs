@@ -30,13 +30,17 @@ pub(crate) use kept::{save_events, save_start};
 pub(crate) async fn drive(machine: &mut Machine, shared: &Arc<Shared>, tasks: &mut Tasks) -> Result<Outcome> {
     let mut begun = 0;
     loop {
-        if shared.control.as_ref().is_some_and(Control::is_draining) {
-            machine.drain();
+        if let Some(control) = &shared.control {
+            if control.is_draining() {
+                machine.drain();
+            }
+            if control.is_cancelled() {
+                return Err(cancelled_error());
+            }
         }
-        if shared.control.as_ref().is_some_and(Control::is_cancelled) {
-            return Err(cancelled_error());
+        if shared.records.is_some() {
+            shared.hand_over_records(machine);
         }
-        shared.hand_over_records(machine);
         let is_watched = shared.sink.is_some();
         // A reader that is behind holds the run back here, where nothing is asked for yet that could be lost.
         if is_watched {

@@ -150,7 +150,9 @@ impl Machine {
         };
         self.clear_ephemeral(&mut applied);
         self.count_since_input(&applied);
-        self.warn_of(&applied);
+        if !applied.warnings.is_empty() {
+            self.warn_of(&applied);
+        }
         let finished = finished_nodes(&self.slots);
         self.remember(&finished);
         let leads = self.slots.iter_mut().filter_map(|slot| match &mut slot.status {
