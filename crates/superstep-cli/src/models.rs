@@ -8,14 +8,11 @@ use std::path::Path;
 use superstep::core::model::{Answer, ModelInfo, ModelKind, Request};
 use superstep::core::port::{Model as AnyModel, Pieces, SharedModel};
 use superstep::model::{Replay, Reply, Rules, Scripted};
-use superstep::providers::Provider;
 use superstep::settings::Model;
 use superstep::{Code, Error, Result};
+use superstep_server::provider;
 
 use crate::setup::Setup;
-
-/// What Azure's interface is asked for.
-const AZURE_VERSION: &str = "2024-10-21";
 
 /// The model of this name.
 pub(crate) fn model(setup: &Setup, name: &str, set: &Model) -> SharedModel {
@@ -45,7 +42,6 @@ pub(crate) fn key_variable(set: &Model) -> Option<&'static str> {
 }
 
 fn made(setup: &Setup, name: &str, set: &Model) -> Result<SharedModel> {
-    let model = || set.model.clone().unwrap_or_default();
     let file = || {
         let file = set.model.as_deref().ok_or_else(|| {
             Error::new(Code::ConfigInvalid, format!("model `{name}` names no file"))
@@ -53,39 +49,12 @@ fn made(setup: &Setup, name: &str, set: &Model) -> Result<SharedModel> {
         });
         file.map(|file| setup.folder.join(file))
     };
-    let provider = match set.provider.as_str() {
-        "anthropic" => Provider::anthropic(model()),
-        "google" => Provider::google(model()),
-        "openai" => return Ok(with_key(openai(set, model()), set).into()),
-        "azure" => {
-            let url = set.base_url.as_ref().ok_or_else(|| {
-                Error::new(Code::ConfigInvalid, format!("nobody says where model `{name}` is"))
-                    .help(format!("set `models.{name}.base_url` to the endpoint of the resource"))
-            })?;
-            return Ok(with_key(Provider::azure(url.expose(), model(), AZURE_VERSION), set).into());
-        }
-        "local/rules" => return Ok(echo().into()),
-        "scripted" => return Ok(Scripted::new(replies(&file()?)?).named(name).into()),
-        "replay" => return Ok(Replay::open(file()?)?.into()),
-        other => {
-            let message = format!("this program cannot ask model `{name}` of `{other}`");
-            return Err(Error::new(Code::ModelUnavailable, message).help("choose another `provider`"));
-        }
-    };
-    let provider = set.base_url.iter().fold(provider, |provider, url| provider.base_url(url.expose()));
-    Ok(with_key(provider, set).into())
-}
-
-/// At another address the key of OpenAI has no business, so it is not looked for.
-fn openai(set: &Model, model: String) -> Provider {
-    match &set.base_url {
-        Some(url) => Provider::compatible(url.expose(), model),
-        None => Provider::openai(model),
+    match set.provider.as_str() {
+        "local/rules" => Ok(echo().into()),
+        "scripted" => Ok(Scripted::new(replies(&file()?)?).named(name).into()),
+        "replay" => Ok(Replay::open(file()?)?.into()),
+        _ => Ok(provider(name, set)?.into()),
     }
-}
-
-fn with_key(provider: Provider, set: &Model) -> Provider {
-    set.api_key.iter().fold(provider, |provider, key| provider.key(key.expose()))
 }
 
 /// A stand-in that needs nothing: says that it is one, and repeats the question.

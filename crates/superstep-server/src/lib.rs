@@ -75,7 +75,7 @@ pub use desk::Desk;
 pub use hub::{Feed, FeedEnd, Stop, Told};
 pub use ledger::{Record, RecordsQuery, RunFailure, RunStatus, ThreadRecord};
 pub use limits::{Limit, Pass, Visitor};
-pub use models::Models;
+pub use models::{Models, provider};
 pub use problem::{Problem, ProblemPart};
 pub use registry::{
     Asked, Ended, Order, Registry, Running, Served, Shown, ShownQuestion, ShownTask, Terms, What, fresh_run,

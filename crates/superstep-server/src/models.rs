@@ -48,7 +48,7 @@ impl Models {
             return Ok(model.clone());
         }
         let provider = match self.0.set.get(name) {
-            Some(model) => from_settings(name, model).map_err(|error| not_here(&error))?,
+            Some(model) => provider(name, model).map_err(|error| not_here(&error))?,
             None => providers::from_name(name).map_err(|_| self.unknown(name, own))?,
         };
         provider.check().map_err(|error| {
@@ -73,7 +73,7 @@ impl Models {
             name: name.clone(),
             provider: model.provider.clone(),
             model: model.model.clone(),
-            is_configured: from_settings(name, model).and_then(|provider| provider.check()).is_ok(),
+            is_configured: provider(name, model).and_then(|provider| provider.check()).is_ok(),
         });
         brought.chain(set).collect()
     }
@@ -91,31 +91,50 @@ fn not_here(error: &Error) -> Problem {
     Problem::new(503, error.code(), error.message()).hint(error.advice().unwrap_or("choose another model"))
 }
 
-/// A provider as the settings describe it.
-fn from_settings(name: &str, model: &Model) -> Result<Provider> {
-    let at = model.model.clone().unwrap_or_default();
-    let mut provider = match model.provider.as_str() {
-        "openai" => Provider::openai(at),
-        "anthropic" => Provider::anthropic(at),
-        "google" => Provider::google(at),
-        "azure" => {
-            let place = model.base_url.as_ref().map(|url| url.expose().to_owned()).unwrap_or_default();
-            return Ok(with_key(Provider::azure(place, at, "2024-10-21"), model));
+/// What Azure's interface is asked for.
+const AZURE_VERSION: &str = "2024-10-21";
+
+/// The provider that the settings describe under a name.
+///
+/// # Errors
+/// When it is none that is asked over the network, or nobody says where it is.
+pub fn provider(name: &str, set: &Model) -> Result<Provider> {
+    let model = set.model.clone().unwrap_or_default();
+    let provider = match (set.provider.as_str(), &set.base_url) {
+        ("anthropic", None) => Provider::anthropic(model),
+        ("anthropic", Some(url)) => Provider::anthropic(model).base_url(url.expose()),
+        ("google", None) => Provider::google(model),
+        ("google", Some(url)) => Provider::google(model).base_url(url.expose()),
+        ("openai", None) => Provider::openai(model),
+        // At another address the key of OpenAI has no business, so it is not looked for.
+        ("openai", Some(url)) => Provider::compatible(url.expose(), model),
+        ("azure", Some(url)) => Provider::azure(url.expose(), model, AZURE_VERSION),
+        ("azure", None) => {
+            return Err(Error::new(Code::ConfigInvalid, format!("nobody says where model `{name}` is"))
+                .help(format!("set `models.{name}.base_url` to the endpoint of the resource")));
         }
-        other => {
-            let message = format!("model `{name}` is of `{other}`, which this program does not have");
-            return Err(Error::new(Code::ConfigInvalid, message).help("choose another model"));
+        (other, _) => {
+            let message = format!("this program cannot ask model `{name}` of `{other}`");
+            return Err(Error::new(Code::ModelUnavailable, message).help("choose another `provider`"));
         }
     };
-    if let Some(url) = &model.base_url {
-        provider = provider.base_url(url.expose());
-    }
-    Ok(with_key(provider, model))
+    Ok(set.api_key.iter().fold(provider, |provider, key| provider.key(key.expose())))
 }
 
-fn with_key(provider: Provider, model: &Model) -> Provider {
-    match &model.api_key {
-        Some(key) => provider.key(key.expose()),
-        None => provider,
+#[cfg(test)]
+mod tests {
+    use superstep::settings::Sources;
+
+    use super::*;
+
+    /// R-DEB-34, R-FWK-69: the key of a service is not looked for at another address, and a place that is missing is said.
+    #[test]
+    fn a_key_stays_at_its_own_address() {
+        let file = "[models.own]\nprovider = 'openai'\nmodel = 'x'\nbase_url = 'http://127.0.0.1:1/v1/'\n\
+                    [models.lost]\nprovider = 'azure'\nmodel = 'x'";
+        let settings = Settings::parse(&Sources::new().toml("superstep.toml", file)).expect("settings");
+        let own = provider("own", &settings.models["own"]).expect("a provider");
+        assert!(own.check().is_ok(), "it asks for no key");
+        assert_eq!(provider("lost", &settings.models["lost"]).unwrap_err().code(), Code::ConfigInvalid);
     }
 }
