@@ -50,6 +50,7 @@ mod tool;
 mod trouble;
 mod watch;
 
+pub use address::is_public;
 pub use catalog::{Prompt, PromptArgument, Resource};
 pub use client::{Client, ToolSource};
 pub use program::Program;

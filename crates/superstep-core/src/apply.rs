@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::change::Change;
 use crate::datum::Datum;
-use crate::error::{Code, Error, Result, panic_text};
+use crate::error::{Code, Error, Problem, Result, panic_text};
 use crate::fault::Fault;
 use crate::field::{AnyState, Field, Undo};
 use crate::id::FieldId;
@@ -39,6 +39,9 @@ pub struct FoldRules {
     pub strict_set_once: bool,
     /// Everything can be taken back afterwards, at the cost of remembering it.
     pub keep_undo: bool,
+    /// A value that breaks the bounds or the type of its field is the mistake of whoever gave it from outside, refused
+    /// in these words with every place; `None` where it is the mistake of a node.
+    pub from_outside: Option<&'static str>,
 }
 
 /// What a fold did.
@@ -147,11 +150,14 @@ struct Fold<'a> {
     nodes: &'a [Arc<str>],
     applied: Applied,
     back: TakeBack,
+    /// What is wrong with values from outside: told at once, when everything that may be refused was looked at.
+    refused: Vec<(Code, Problem)>,
 }
 
 impl<'a> Fold<'a> {
     fn new(schema: &'a Schema, written: &'a mut FieldSet, rules: FoldRules, nodes: &'a [Arc<str>]) -> Self {
-        Self { schema, written, rules, nodes, applied: Applied::default(), back: TakeBack::default() }
+        let (applied, back, refused) = Default::default();
+        Self { schema, written, rules, nodes, applied, back, refused }
     }
 
     /// Folds in this order; what comes before the last write that may be refused can be taken back.
@@ -166,8 +172,14 @@ impl<'a> Fold<'a> {
         }
         let target = Arc::get_mut(state).expect("a copied state has one owner");
         for (index, write) in writes.enumerate() {
-            let undoable = self.rules.keep_undo || last_risky.is_some_and(|last| index < last);
-            if let Err(error) = self.one(target, write, undoable) {
+            let may_fail_later = last_risky.is_some_and(|last| index < last);
+            // What was refused from outside is told after the last of them: everything until then is taken back.
+            let undoable = self.rules.keep_undo || may_fail_later || !self.refused.is_empty();
+            let mut folded = self.one(target, write, undoable);
+            if folded.is_ok() && !may_fail_later && !self.refused.is_empty() {
+                folded = Err(self.refused_from_outside());
+            }
+            if let Err(error) = folded {
                 self.back.run(target, self.written);
                 return Err(error);
             }
@@ -210,7 +222,7 @@ impl<'a> Fold<'a> {
             Ok(change) => change,
             Err(fault) => return Err(self.refusal(id, node, with_values(field, state, shown.as_ref(), fault))),
         };
-        field.check(state).map_err(|fault| self.refusal(id, node, fault))?;
+        field.check(state).or_else(|fault| self.refuse_value(id, node, fault))?;
         self.check_type(state, id, node)?;
         // Nothing is no value: what is set once may still be set.
         let is_write = !field.flags.set_once || !field.ops.is_absent(state);
@@ -255,13 +267,32 @@ impl<'a> Fold<'a> {
         }
         let faults = field.ops.check_type(state);
         match (faults.into_iter().next(), self.schema.types) {
-            (Some(fault), TypeChecks::Enforce) => Err(self.refusal(id, node, fault.of(Code::TypeMismatch))),
+            (Some(fault), TypeChecks::Enforce) => self.refuse_value(id, node, fault.of(Code::TypeMismatch)),
             (Some(fault), _) => {
                 self.applied.warnings.push((None, format!("field `{}` from `{node}`: {fault}", field.name)));
                 Ok(())
             }
             (None, _) => Ok(()),
         }
+    }
+
+    /// A value that its field does not take: a node fails at once, somebody outside is told everything.
+    fn refuse_value(&mut self, id: FieldId, node: &Arc<str>, fault: Fault) -> Result<()> {
+        if self.rules.from_outside.is_none() {
+            return Err(self.refusal(id, node, fault));
+        }
+        let code = fault.code.unwrap_or(Code::InputInvalid);
+        let mut problem = Problem::from(fault);
+        problem.pointer = format!("/{}{}", self.schema.field(id).name, problem.pointer);
+        self.refused.push((code, problem));
+        Ok(())
+    }
+
+    fn refused_from_outside(&mut self) -> Error {
+        let (codes, problems): (Vec<_>, Vec<_>) = std::mem::take(&mut self.refused).into_iter().unzip();
+        let is_type = codes.iter().all(|code| *code == Code::TypeMismatch);
+        let code = if is_type { Code::TypeMismatch } else { Code::InputInvalid };
+        Error::listing(code, self.rules.from_outside.unwrap_or_default(), problems)
     }
 
     fn refusal(&self, id: FieldId, node: &Arc<str>, fault: Fault) -> Error {

@@ -65,6 +65,8 @@ pub use output::{Command, IntoOutput, NodeError, ToParent};
 pub use program::Persistence;
 pub use retry::Retry;
 pub use store::{MemoryStore, SharedStore, Store};
+#[doc(hidden)]
+pub use stream::after_a_crash;
 pub use stream::{
     EventData, EventForm, EventKind, EventMetadata, EventStream, GraphEnd, GraphRun, ModelCall, ModelEvent, PartData,
     PartStream, RunEvent, RunStream, StreamEvent, StreamMode, StreamPart, ToolEvent, ToolRun,

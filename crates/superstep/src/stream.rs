@@ -28,9 +28,11 @@ mod said;
 mod sink;
 
 pub use events::{EventData, EventForm, EventMetadata, EventStream, StreamEvent};
-pub(crate) use graph_run::NO_STREAM;
 pub use graph_run::{GraphEnd, GraphRun};
+pub(crate) use graph_run::{HIDDEN, NO_STREAM};
 pub(crate) use heard::Interest;
+#[doc(hidden)]
+pub use kept::after_a_crash;
 pub(crate) use kept::{Batch, Keeper, Stamp};
 pub(crate) use parts::interest;
 pub use parts::{PartData, PartStream, StreamMode, StreamPart};

@@ -81,7 +81,10 @@ impl Resolve for Reach {
     }
 }
 
-fn is_public(address: IpAddr) -> bool {
+/// Whether everybody can reach an address: not this machine, a network of somebody, a group, or an older address in another
+/// dress.
+#[must_use]
+pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),

@@ -85,6 +85,11 @@ impl Owed {
         debts.works = debts.works.saturating_sub(works);
     }
 
+    /// Whether nothing is on its way to the file.
+    pub(super) fn is_idle(&self) -> bool {
+        self.look().works == 0
+    }
+
     /// What is to be written now. Nobody can take those threads back any more.
     pub(super) fn collect(&self) -> Vec<Debt> {
         let mut debts = self.look();

@@ -138,6 +138,11 @@ impl Writer {
         self.watch.clone()
     }
 
+    /// Whether everything that was sent here is done, so that readers see it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.owed.is_idle()
+    }
+
     /// Does something in a transaction and waits until it is done.
     pub(super) async fn perform<T: Send + 'static>(
         &self,

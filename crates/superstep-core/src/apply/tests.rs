@@ -252,6 +252,29 @@ fn named_reducers_are_pure() {
     assert!(found.is_err());
 }
 
+/// R-GRA-23, R-GRA-34: values from outside that break bounds are refused together, with every place, in the words of
+/// whoever folds; the state is as it was. What a reducer refuses is named as ever.
+#[test]
+fn values_from_outside_are_refused_together() {
+    let fields = json!({
+        "n": { "type": "integer", "min": 1, "max": 5 }, "m": { "type": "integer", "max": 1 },
+        "sum": { "reducer": "add", "default": 0 }, "free": {},
+    });
+    let mut thread = Thread::of(fields);
+    thread.step(&[("a", json!({ "n": 2, "m": 1 }))]).unwrap();
+    let before = thread.json();
+    thread.rules.from_outside = Some("no");
+    let refused = thread.step(&[("input", json!({ "free": 1, "m": 2, "sum": 1, "n": 9 }))]).unwrap_err();
+    let mut places: Vec<&str> = refused.problems().iter().map(|problem| problem.pointer.as_str()).collect();
+    places.sort_unstable();
+    assert_eq!((refused.code(), refused.message(), places), (Code::InputInvalid, "no", vec!["/m", "/n"]));
+    assert_eq!((refused.place().node.as_deref(), thread.json()), (None, before.clone()));
+    let refused = thread.step(&[("input", json!({ "n": 3, "sum": "x" }))]).unwrap_err();
+    assert_eq!((refused.code(), refused.place().node.as_deref()), (Code::ReducerFailed, Some("input")));
+    assert_eq!(thread.json(), before);
+    thread.step(&[("input", json!({ "n": 3, "m": 0 }))]).unwrap();
+}
+
 /// R-GRA-35: an overwrite replaces whatever the reducer, and wins over ordinary writes of its superstep.
 #[test]
 fn an_overwrite_goes_past_the_reducer() {

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::store::{read_output, read_position, read_thread, read_written, unknown_fields};
 use super::{Config, Machine, Phase, Slot, Status};
 use crate::advance::{Leads, Position, advance};
-use crate::apply::{FieldSet, FoldRules, TaskUpdate};
+use crate::apply::{FieldSet, TaskUpdate};
 use crate::checkpoint::{Entry, Pending, Question, Source};
 use crate::datum::Datum;
 use crate::error::{Code, Error, Problem, Result};
@@ -18,6 +18,10 @@ use crate::id::{CheckpointId, FieldId, InterruptId};
 use crate::port::{Loaded, ThreadStatus};
 use crate::state::Draft;
 use crate::update::Update;
+
+/// What an input is refused with, and what to do then.
+const INVALID: &str = "the input is not valid";
+const CORRECT: &str = "nothing ran: correct the input and run again";
 
 /// The state of a checkpoint as a run of the same graph left it, so that the next need not read it again.
 pub struct Warm {
@@ -230,8 +234,7 @@ impl Machine {
             ["expected", "invalid type", "invalid value"].iter().any(|start| problem.message.starts_with(start))
         };
         let code = if problems.iter().all(is_type) { Code::TypeMismatch } else { Code::InputInvalid };
-        Err(Error::listing(code, "the input is not valid", problems)
-            .help("nothing ran: correct the input and run again"))
+        Err(Error::listing(code, INVALID, problems).help(CORRECT))
     }
 
     /// The required fields that the first input of a thread lacks.
@@ -257,9 +260,11 @@ impl Machine {
 
     pub(super) fn fold_input(&mut self, mut update: Update) -> Result<crate::apply::Applied> {
         self.stamp(&mut update);
-        // An input that contradicts a value set once is the caller's mistake, never ignored.
-        let rules = FoldRules { strict_set_once: true, keep_undo: false };
-        let (applied, _) = self.fold(vec![TaskUpdate { node: "input".into(), update }], rules)?;
+        let rules = self.outside_rules(false, INVALID);
+        let (applied, _) = self.fold(vec![TaskUpdate { node: "input".into(), update }], rules).map_err(|error| {
+            let is_listed = !error.problems().is_empty();
+            if is_listed { error.help(CORRECT) } else { error }
+        })?;
         self.warn_of(&applied);
         Ok(applied)
     }

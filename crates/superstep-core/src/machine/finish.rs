@@ -11,7 +11,7 @@ use super::ephemeral::Stale;
 use super::ways::Leading;
 use super::{Event, Machine, Resolved, Status, TaskEnd, out_of_turn};
 use crate::advance::Leads;
-use crate::apply::{FieldSet, FoldRules, TaskUpdate, apply};
+use crate::apply::{FieldSet, TaskUpdate, apply};
 use crate::checkpoint::{Entry, Question, WhyKind};
 use crate::command::{Go, Output, Scope};
 use crate::error::{Code, Error, Problem, Result};
@@ -129,7 +129,7 @@ impl Machine {
     fn fold_alone(&mut self, node: NodeId, resolved: &mut Resolved, routes: bool) -> Result<()> {
         let mut folded = None;
         if !resolved.update.is_empty() {
-            let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: routes };
+            let rules = self.node_rules(routes);
             let keep = self.config.observe;
             let update = if keep { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
             folded = Some(self.fold([TaskUpdate { node: self.graph.node(node).name.clone(), update }], rules)?);
@@ -153,7 +153,7 @@ impl Machine {
         let mut private = self.state.clone();
         let mut written: FieldSet = self.written.clone();
         let updates = [TaskUpdate { node: self.graph.node(node).name.clone(), update: resolved.update.clone() }];
-        let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: false };
+        let rules = self.node_rules(false);
         Stale::empty(&self.graph.schema, &mut private, &written, &updates);
         apply(&self.graph.schema, &mut private, &mut written, updates, rules)?;
         self.route(node, &*private, &mut resolved.leads)

@@ -17,6 +17,18 @@ pub(super) struct Folded {
 }
 
 impl Machine {
+    /// How what nodes return is folded.
+    pub(super) fn node_rules(&self, keep_undo: bool) -> FoldRules {
+        FoldRules { strict_set_once: self.config.strict_set_once, keep_undo, from_outside: None }
+    }
+
+    /// How what somebody outside gives is folded: a second value for a field that is set once is refused, never ignored.
+    /// What a graph is given by one around it comes from a node of that.
+    pub(super) fn outside_rules(&self, keep_undo: bool, refusal: &'static str) -> FoldRules {
+        let from_outside = self.config.outer_task.is_none().then_some(refusal);
+        FoldRules { strict_set_once: true, keep_undo, from_outside }
+    }
+
     /// Folds updates into the state, all or nothing.
     pub(super) fn fold<U>(&mut self, updates: U, rules: FoldRules) -> Result<(Applied, Folded)>
     where

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::finish::finished_nodes;
 use super::{End, Event, Machine, Phase, Status};
 use crate::advance::advance;
-use crate::apply::{Applied, FoldRules, TaskUpdate};
+use crate::apply::{Applied, TaskUpdate};
 use crate::change::Change;
 use crate::checkpoint::{Entry, Pending, Question, Source};
 use crate::error::{Code, Error, Result};
@@ -184,7 +184,7 @@ impl Machine {
     }
 
     fn fold_all(&mut self) -> Result<Applied> {
-        let rules = FoldRules { strict_set_once: self.config.strict_set_once, keep_undo: false };
+        let rules = self.node_rules(false);
         let (graph, is_saved) = (&self.graph, self.config.lease.is_some());
         let updates = self.slots.iter_mut().filter_map(|slot| match &mut slot.status {
             Status::Done { resolved, kept } => {

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::{Machine, Phase};
 use crate::advance::{Due, Leads, Since, advance, order};
-use crate::apply::{FoldRules, TaskUpdate};
+use crate::apply::TaskUpdate;
 use crate::checkpoint::{Pending, Source};
 use crate::command::Output;
 use crate::error::{Code, Error, Result};
@@ -15,6 +15,9 @@ use crate::id::{NodeId, TaskId};
 use crate::port::ThreadStatus;
 use crate::state::Draft;
 use crate::suggest::did_you_mean;
+
+/// What an update from outside is refused with.
+const MISFIT: &str = "the update does not fit the state";
 
 /// As whom a state is updated.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -59,9 +62,8 @@ impl Machine {
         let mut nodes = Vec::new();
         for StateUpdate { update, as_node } in updates {
             let who = self.who(&as_node)?;
-            let mut resolved = super::finish::hold(&self.graph, update, &mut self.warnings).map_err(|problems| {
-                Error::listing(Code::InputInvalid, "the update does not fit the state", problems)
-            })?;
+            let mut resolved = super::finish::hold(&self.graph, update, &mut self.warnings)
+                .map_err(|problems| Error::listing(Code::InputInvalid, MISFIT, problems))?;
             self.stamp(&mut resolved);
             folds.push(TaskUpdate {
                 node: who.map_or_else(|| "update".into(), |id| self.graph.node(id).name.clone()),
@@ -69,9 +71,7 @@ impl Machine {
             });
             nodes.push((as_node, who));
         }
-        // As for an input: whoever gives a second value to a field that is set once is told, never ignored.
-        let rules = FoldRules { strict_set_once: true, keep_undo: true };
-        let (applied, folded) = self.fold(folds, rules)?;
+        let (applied, folded) = self.fold(folds, self.outside_rules(true, MISFIT))?;
         if let Err(error) = self.succeed(&nodes) {
             self.unfold(folded);
             return Err(error);

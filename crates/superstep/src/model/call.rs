@@ -15,7 +15,7 @@ use superstep_core::tool::ToolSpec;
 use super::redacted::{Redacted, redact_request};
 use crate::context::{Cx, Kind};
 use crate::extract::Writer;
-use crate::stream::{ModelCall, ModelEvent, NO_STREAM};
+use crate::stream::{HIDDEN, ModelCall, ModelEvent, NO_STREAM};
 use crate::telemetry::watched_model;
 
 /// A call of a model in the making. Await it for the answer.
@@ -108,7 +108,7 @@ impl Asked {
         self
     }
 
-    /// A label of this call for streams; `nostream` keeps its words out of them while they come.
+    /// A label of this call for streams; `nostream` keeps its words out of them while they come, `hidden` the whole call.
     pub fn tag(mut self, tag: impl Into<String>) -> Self {
         self.tags.push(tag.into());
         self
@@ -221,12 +221,13 @@ impl Told<'_> {
         let shared = &self.cx.0.shared;
         let node = self.cx.node();
         shared.sink.as_ref().is_some_and(|sink| sink.hears(|interest| interest.pieces))
-            && !self.call.tags.iter().any(|tag| tag == NO_STREAM)
+            && !self.call.tags.iter().any(|tag| tag == NO_STREAM || tag == HIDDEN)
             && shared.graph.as_ref().is_some_and(|graph| !graph.silences(node) && !graph.hides(node))
     }
 
     async fn tell(&self, what: ModelEvent) {
-        if let Some(sink) = &self.cx.0.shared.sink {
+        let is_hidden = self.call.tags.iter().any(|tag| tag == HIDDEN);
+        if let Some(sink) = self.cx.0.shared.sink.as_ref().filter(|_| !is_hidden) {
             Box::pin(sink.model(self.cx, self.call, what)).await;
         }
     }

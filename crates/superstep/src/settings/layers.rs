@@ -13,7 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::source::{Origin, Sources};
-use super::table::{self, KEYS, Shape, children, find, is_placeholder, is_section, suggest};
+use super::table::{self, KEYS, NO_SETTINGS, Shape, children, find, is_placeholder, is_section, suggest};
 use super::value::{Raw, Spot, Value, read};
 
 /// The value that holds for one key.
@@ -52,7 +52,8 @@ impl Layers {
             layers.refuse("", &Origin::Variable(name.clone()), Fault::new("the value is not UTF-8"));
         }
         for (variable, text) in &sources.environment {
-            if let Some(rest) = variable.strip_prefix("SUPERSTEP_") {
+            let rest = variable.strip_prefix("SUPERSTEP_").filter(|rest| !NO_SETTINGS.contains(rest));
+            if let Some(rest) = rest {
                 layers.take_variable(variable, rest, text, &names);
             }
         }

@@ -152,6 +152,15 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
     }
 }
 
+/// R-FWK-54: a variable that belongs to something else of ours is no mistake.
+#[test]
+fn variables_that_are_no_settings_are_let_be() {
+    let others = [("SUPERSTEP_WEIGHTS", "model.gguf"), ("SUPERSTEP_EVIDENCE", "documents")];
+    let settings = Settings::parse(&Sources::new().environment(others)).unwrap();
+    assert!(settings.explain().iter().all(|row| row.origin == Origin::Default));
+    assert!(refused(&Sources::new().environment([("SUPERSTEP_WEIGHT", "model.gguf")])).contains("no setting"));
+}
+
 /// R-FWK-54: a secret that a later source replaced is not asked for.
 #[test]
 fn only_the_reference_that_holds_is_followed() {

@@ -42,10 +42,17 @@ struct Waiting {
 /// begins further than that behind the last event that was saved: what it told has a number that is never given again.
 const STRIDE: u64 = 1_000_000;
 
+/// Behind which number the events go on of a thread whose last run did not live to save its end.
+#[doc(hidden)]
+#[must_use]
+pub fn after_a_crash(last: u64) -> u64 {
+    (last / STRIDE + 2) * STRIDE
+}
+
 impl Keeper {
     /// Keeps events of a run, on a thread whose last event has this number, and whether that is the end of a run.
     pub(crate) fn new(last: u64, is_whole: bool) -> Self {
-        let begin = if is_whole { last } else { (last / STRIDE + 2) * STRIDE };
+        let begin = if is_whole { last } else { after_a_crash(last) };
         let projection = Projection::stored(begin);
         let waiting = Waiting { projection, events: VecDeque::new(), unsure: Vec::new() };
         let (last, has_failed) = (tokio::sync::Mutex::new(last), AtomicBool::new(false));

@@ -16,6 +16,7 @@ use superstep_core::tool::{ToolError, ToolOutput};
 use super::argument::BadArguments;
 use super::errors::{Errors, FailureKind, ToolFailure};
 use super::list::Known;
+use super::node::ToolNode;
 use super::outcome::{Frame, Settled};
 use super::redacting::Redacting;
 use super::tell::Teller;
@@ -39,13 +40,11 @@ pub(super) enum Verdict {
 
 /// What one call needs to be made.
 pub(super) struct Job<'a> {
+    /// What is said about calls.
+    pub(super) node: &'a ToolNode,
     pub(super) call: &'a ToolCall,
     pub(super) cx: Cx,
-    pub(super) errors: &'a Errors,
-    pub(super) timeout: Duration,
     pub(super) turn: &'a Turn,
-    /// The field of messages.
-    pub(super) field: &'a str,
     pub(super) redacting: Redacting,
 }
 
@@ -74,7 +73,7 @@ impl Job<'_> {
         let frame = |job: &Self| Frame {
             call: job.call,
             turn: job.turn,
-            field: job.field,
+            field: &job.node.field,
             took: Duration::from_micros(job.cx.now().saturating_sub(began).try_into().unwrap_or(0)),
             id: job.cx.fresh_id(),
             redacted: job.redacting.counts(),
@@ -111,7 +110,7 @@ impl Job<'_> {
     }
 
     fn failed(&self, frame: &Frame<'_>, failure: ToolFailure) -> Result<Settled, NodeError> {
-        match self.errors.text(&failure) {
+        match self.node.errors.text(&failure) {
             Some(text) => Ok(frame.error(&text, failure.kind)),
             None => Err(failure.propagated()),
         }
@@ -127,12 +126,12 @@ impl Job<'_> {
         mut args: Map<String, Value>,
         teller: &Teller,
     ) -> Result<ToolOutput, Trouble> {
-        let spec = known.tool.spec();
+        let retries = self.retries(known);
         for attempt in 1.. {
             // After the last attempt nobody needs them.
-            let given = if attempt <= spec.retries { args.clone() } else { std::mem::take(&mut args) };
+            let given = if attempt <= retries { args.clone() } else { std::mem::take(&mut args) };
             let failure = match self.attempt(known, given, teller).await {
-                Ok(output) if output.is_error && !matches!(self.errors, Errors::Text) => {
+                Ok(output) if output.is_error && !matches!(self.node.errors, Errors::Text) => {
                     let text = output.content.as_ref().map(|content| content.text().into_owned());
                     self.failure(FailureKind::Failed, text.unwrap_or_default())
                 }
@@ -140,8 +139,9 @@ impl Job<'_> {
                 ended => return ended,
             };
             // A bug and bad arguments are the same the next time.
-            let may_help = matches!(failure.kind, FailureKind::Failed | FailureKind::TimedOut);
-            let will_retry = may_help && attempt <= spec.retries;
+            let may_help = matches!(failure.kind, FailureKind::Failed | FailureKind::TimedOut)
+                && (failure.retryable || self.node.safe_retries.is_none());
+            let will_retry = may_help && attempt <= retries;
             teller.failed(&failure.text, attempt, will_retry).await;
             if !will_retry {
                 return Err(Trouble::Failure(failure));
@@ -152,9 +152,20 @@ impl Job<'_> {
         Err(Trouble::Passes(Error::internal("a tool was tried without end").into()))
     }
 
+    /// How often a failed call is made again.
+    fn retries(&self, known: &Known) -> u32 {
+        let spec = known.tool.spec();
+        let is_safe = spec.annotations.read_only || spec.annotations.idempotent;
+        match self.node.safe_retries {
+            None => spec.retries,
+            Some(retries) if is_safe => retries,
+            Some(_) => 0,
+        }
+    }
+
     /// One attempt, within its time.
     async fn attempt(&self, known: &Known, args: Map<String, Value>, teller: &Teller) -> Result<ToolOutput, Trouble> {
-        let time = known.tool.spec().timeout.unwrap_or(self.timeout);
+        let time = known.tool.spec().timeout.unwrap_or(self.node.timeout);
         let mut invocation = Invocation::new(self.call.id.clone(), args);
         invocation.progress = teller.progress();
         invocation.host = Some(Arc::new(self.cx.clone()));

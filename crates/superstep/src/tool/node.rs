@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use superstep_core::checkpoint::Question;
 use superstep_core::command::Output;
-use superstep_core::message::ToolCall;
+use superstep_core::message::{Message, ToolCall};
 use superstep_core::redact::Redaction;
 use superstep_core::suggest::known_names;
 
@@ -16,7 +16,7 @@ use super::approve::{Doubtful, ask_each, ask_together, was_told};
 use super::call::{CAP, Job, Verdict, failure};
 use super::errors::{Errors, FailureKind};
 use super::list::{Known, KnownTools, Tools};
-use super::outcome::{Settled, combine};
+use super::outcome::{Settled, combine, messages};
 use super::parallel::{End, Work, run_all};
 use super::policy::{Policy, Rule};
 use super::redacting::Redacting;
@@ -61,15 +61,17 @@ pub struct ToolNode {
     tools: Tools,
     /// The tools by name, where no source can change them; made when they are first needed.
     fixed: OnceLock<KnownTools>,
-    field: String,
-    errors: Errors,
+    pub(super) field: String,
+    pub(super) errors: Errors,
     policy: Policy,
-    timeout: Duration,
+    pub(super) timeout: Duration,
     at_once: usize,
     together: bool,
     redaction: Option<Redaction>,
     /// Tools whose results stay as they are.
     raw: BTreeSet<String>,
+    /// How often tools that may safely be called again are, in place of what they say themselves.
+    pub(super) safe_retries: Option<u32>,
 }
 
 impl ToolNode {
@@ -86,6 +88,7 @@ impl ToolNode {
             together: false,
             redaction: Some(Redaction::default()),
             raw: BTreeSet::new(),
+            safe_retries: None,
         }
     }
 
@@ -120,6 +123,13 @@ impl ToolNode {
         self
     }
 
+    /// Tries a call again up to this many times where that is safe and may help: the tool is read-only or idempotent, and
+    /// its failure is one that may pass. Unless told, every failed call is made again as often as its tool says.
+    pub fn safe_retries(mut self, retries: u32) -> Self {
+        self.safe_retries = Some(retries);
+        self
+    }
+
     /// At most this many calls of one message run at once.
     pub fn max_concurrency(mut self, calls: usize) -> Self {
         self.at_once = calls.max(1);
@@ -144,21 +154,37 @@ impl ToolNode {
         self
     }
 
+    /// Runs these calls inside of another node, and gives their tool messages in order: for nodes that decide by
+    /// themselves what is run when. All that is said about a `ToolNode` holds; calls of one node must have different ids.
+    ///
+    /// # Errors
+    /// As the node itself, and when a tool gives a command, which only a node of its own can carry out.
+    pub async fn answer(&self, cx: &Cx, calls: impl IntoIterator<Item = ToolCall>) -> Result<Vec<Message>, NodeError> {
+        let turn = Turn::of(Message::assistant("").with_tool_calls(calls));
+        messages(self.settle(cx, &turn, false).await?)
+    }
+
     async fn turn(&self, cx: &Cx) -> Result<Output, NodeError> {
         let turn = Turn::read(cx, &self.field)?;
+        let settled = self.settle(cx, &turn, true).await?;
+        combine(cx, &self.field, &turn, settled)
+    }
+
+    /// What all calls of a turn gave; `ends` where the node ends with them.
+    async fn settle(&self, cx: &Cx, turn: &Turn, ends: bool) -> Result<Vec<Settled>, NodeError> {
         let tools = self.known().await?;
-        let judged = self.judge(cx, &turn, &tools).await?;
+        let judged = self.judge(cx, turn, &tools).await?;
         let asked = cx.0.cell.take_asked();
         // A call without siblings is kept with the node's own result, which follows at once; not where that may wait.
-        let is_alone = judged.len() == 1 && cx.0.shared.backlog.is_none();
+        let is_alone = ends && judged.len() == 1 && cx.0.shared.backlog.is_none();
         let mut work = Vec::new();
         for (place, call, verdict) in judged {
             let Some(verdict) = verdict else { continue };
             let key = format!("tool {place} {}", call.id);
             let redaction = self.redaction.as_ref().filter(|_| !self.raw.contains(&call.name));
             let part = cx.part(&key, redaction.cloned());
-            let (errors, timeout, redacting) = (&self.errors, self.timeout, Redacting::new(redaction));
-            let job = Job { call, turn: &turn, cx: part.clone(), errors, timeout, field: &self.field, redacting };
+            let redacting = Redacting::new(redaction);
+            let job = Job { node: self, call, turn, cx: part.clone(), redacting };
             let settle = job.settle(verdict);
             let future: superstep_core::port::BoxFuture<'_, _> = match is_alone {
                 true => Box::pin(settle),
@@ -166,8 +192,7 @@ impl ToolNode {
             };
             work.push(Work { cx: part, future });
         }
-        let settled = self.all_settled(cx, asked, run_all(work, self.at_once).await).await?;
-        combine(cx, &self.field, &turn, settled)
+        self.all_settled(cx, asked, run_all(work, self.at_once).await).await
     }
 
     async fn known(&self) -> Result<Cow<'_, KnownTools>, NodeError> {

@@ -237,6 +237,21 @@ pub(super) fn combine(cx: &Cx, field: &str, turn: &Turn, all: Vec<Settled>) -> R
     Ok(output)
 }
 
+/// The tool messages of all calls.
+///
+/// # Errors
+/// When one gave a command.
+pub(super) fn messages(settled: Vec<Settled>) -> Result<Vec<Message>, NodeError> {
+    let all = settled.into_iter().map(|settled| match settled {
+        Settled { message: Some(message), here: None, out: None, .. } => Ok(message),
+        _ => {
+            let error = Error::new(Code::InvalidRoute, "a tool gave a command, and runs where nobody can carry it out");
+            Err(error.help("run it in a `ToolNode` of the graph").into())
+        }
+    });
+    all.collect()
+}
+
 /// The answers so far as an update.
 fn answered(schema: &Schema, field: &str, answers: &mut Vec<MessageEdit>) -> Option<Draft> {
     let field = schema.find(field).filter(|_| !answers.is_empty())?;

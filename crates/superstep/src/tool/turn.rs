@@ -69,6 +69,12 @@ pub(super) struct Turn {
 }
 
 impl Turn {
+    /// A message whose calls are all open.
+    pub(super) fn of(message: Message) -> Self {
+        let open = (0..message.tool_calls.len()).collect();
+        Self { message: Arc::new(message), open }
+    }
+
     /// What the model asks for in the state of a task.
     pub(super) fn read(cx: &Cx, field: &str) -> Result<Self> {
         let schema = &cx.0.shared.program.topology.schema;

@@ -74,6 +74,40 @@ async fn a_nodes_own_error_keeps_its_cause() {
     assert!(!failing(|| Err::<(), _>(NodeError::new("broken").fatal())).await.is_retryable());
 }
 
+/// R-GRA-23, R-GRA-50: a value out of bounds is the mistake of whoever gave it: of the caller in an input or an update
+/// from outside, with every place, and of the node in what that returns.
+#[tokio::test]
+async fn a_value_out_of_bounds_is_the_mistake_of_whoever_gave_it() {
+    let bounded = json!({ "type": "integer", "min": 1, "max": 5 });
+    let fields = json!({ "n": bounded, "m": bounded, "log": {} });
+    let mut graph = dynamic(fields);
+    let twice = |state: View<Record>| json!({ "n": 2 * state.get("n").as_i64().unwrap() });
+    let node = graph.node("work", twice);
+    graph.edge(START, node).edge(node, END);
+    let graph = graph.compile().unwrap();
+    let good = graph.run(json!({ "n": 2 })).thread("t").await.unwrap();
+    let places = |error: &Error| {
+        let mut places: Vec<String> = error.problems().iter().map(|problem| problem.pointer.clone()).collect();
+        places.sort_unstable();
+        places
+    };
+    let bad = || json!({ "n": 9, "m": 0, "log": [1] });
+    for error in [
+        refused(graph.run(bad()).thread("t").await),
+        refused(graph.run(bad()).thread("new").await),
+        refused(graph.threads().update("t", bad()).await),
+        refused(graph.threads().update("t", bad()).as_node("work").await),
+    ] {
+        assert_eq!((error.code(), error.http_status(), error.exit_code()), (Code::InputInvalid, 422, 65), "{error}");
+        assert_eq!(places(&error), ["/m", "/n"], "{error}");
+        assert_eq!(error.place().node, None, "{error}");
+    }
+    assert_eq!(refused(graph.threads().state("new").await).code(), Code::NotFound);
+    assert_eq!(graph.threads().state("t").await.unwrap().state.to_json(), good.state.to_json());
+    let error = refused(graph.run(json!({ "n": 3 })).thread("t").await);
+    assert_eq!((error.code(), error.place().node.as_deref()), (Code::ReducerFailed, Some("work")), "{error}");
+}
+
 /// R-FWK-93: what a caller gets wrong has a code of its own, with help, and the thread where there is one.
 #[tokio::test]
 async fn mistakes_of_a_caller_have_codes_of_their_own() {

@@ -16,6 +16,7 @@ mod commands;
 mod durable;
 mod failures;
 mod graphs;
+mod inside;
 mod node;
 mod watched;
 

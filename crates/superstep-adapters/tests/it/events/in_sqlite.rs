@@ -1,5 +1,7 @@
 //! Rows of events that are not what was written, and files that have none yet.
 
+use std::task::{Context, Waker};
+
 use rusqlite::Connection;
 use serde_json::json;
 use superstep::core::error::Code;
@@ -65,4 +67,25 @@ fn events_outlive_the_store_that_kept_them() {
     let left: i64 =
         Connection::open(&path).unwrap().query_row("SELECT count(*) FROM event", [], |row| row.get(0)).unwrap();
     assert_eq!(left, 0);
+}
+
+/// R-FWK-39: a commit that was let go of while it was under way counts: whoever asks for the last number hears the one
+/// after it.
+#[test]
+fn the_last_number_is_that_after_a_commit_nobody_waits_for() {
+    let path = folder().join("let-go.db");
+    let store = Sqlite::open(&path).unwrap();
+    let lease = block_on(take(&store, "t"));
+    let (other, waker) = (Connection::open(&path).unwrap(), Waker::noop());
+    // The writer stands still as long as somebody else writes.
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut said = Box::pin(say(&store, &lease, vec![event(1, json!("a"))]));
+    assert!(said.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
+    drop(said);
+    let thread = "t".into();
+    let mut asked = Box::pin(store.last_event(&thread));
+    let early = asked.as_mut().poll(&mut Context::from_waker(waker));
+    assert!(early.is_pending(), "told before the commit was over: {early:?}");
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(block_on(asked).unwrap(), 1);
 }

@@ -123,6 +123,27 @@ async fn tags_keep_nodes_out_of_streams() {
     }
 }
 
+/// R-FWK-61: `hidden` on a call of a model keeps the call out, and nothing else of its node.
+#[tokio::test]
+async fn a_hidden_call_is_not_told() {
+    let mut graph = Graph::<Chat, SharedModel>::new("judging");
+    let judge = graph.node("judge", |model: Ctx<SharedModel>, cx: Cx| async move {
+        let judged = cx.model(&model).request("good?").tag("hidden").await?;
+        cx.emit(judged.message.text()).await?;
+        Ok::<_, NodeError>(Chat::update().log("judged"))
+    });
+    graph.edge(START, judge).edge(judge, END);
+    let graph = graph.compile().unwrap();
+    let modes = [StreamMode::Messages, StreamMode::Updates, StreamMode::Custom];
+    let (shown, _) = parts(graph.run(hello()).context(speaker("a b")), modes).await;
+    assert_eq!((said(&shown, "messages").len(), said(&shown, "custom")), (0, vec![json!("a b")]));
+    assert_eq!(said(&shown, "updates").len(), 1);
+    let mut events = graph.run(hello()).context(speaker("a b")).stream_events();
+    while let Some(event) = events.next().await {
+        assert!(!event.event.starts_with("on_chat_model"), "{}", event.event);
+    }
+}
+
 /// R-REF-127, R-FWK-59: what a node says comes in its order, before what it wrote.
 #[tokio::test]
 async fn a_nodes_own_words_come_before_its_update() {

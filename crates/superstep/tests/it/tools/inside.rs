@@ -1,0 +1,105 @@
+//! A `ToolNode` inside of another node, which decides by itself what is run when.
+
+use std::time::Duration;
+
+use serde_json::json;
+use superstep::core::message::ToolCall;
+use superstep::prelude::*;
+use superstep::testing::{CrashAt, LastWrite};
+use superstep::tool::{SharedTool, ToolSpec, tool_fn};
+use superstep::{Code, Compiled};
+
+use super::{Chat, Runs};
+
+/// No arguments.
+#[derive(Deserialize, superstep::JsonSchema)]
+struct Nothing {}
+
+fn counted(name: &'static str, runs: &Runs) -> SharedTool {
+    let runs = runs.clone();
+    tool_fn(ToolSpec::new(name, "Counts."), move |_: Nothing, _cx| {
+        runs.note(name);
+        let text = format!("{name} ran, mail to ada@example.com");
+        async move { text }
+    })
+}
+
+/// First `a`, then, with what it said, `b`.
+fn in_two_steps(tools: [SharedTool; 2]) -> Compiled<Chat> {
+    let mut graph = Graph::<Chat>::new("steps");
+    let node = std::sync::Arc::new(ToolNode::new(tools));
+    let work = graph.node("work", move |cx: Cx| {
+        let node = node.clone();
+        async move {
+            let mut all = node.answer(&cx, [ToolCall::new("1", "a", json!({}))]).await?;
+            all.extend(
+                node.answer(&cx, [ToolCall::new("2", "b", json!({})), ToolCall::new("3", "c", json!({}))]).await?,
+            );
+            Ok::<_, NodeError>(Chat::update().messages(all))
+        }
+    });
+    graph.edge(START, work).edge(work, END);
+    graph.compile().unwrap()
+}
+
+/// R-FWK-78, R-FWK-91: a node may run calls one after the other; all that holds for a `ToolNode` holds.
+#[tokio::test]
+async fn a_node_runs_calls_one_after_the_other() {
+    let runs = Runs::default();
+    let graph = in_two_steps([counted("a", &runs), counted("b", &runs)]);
+    let state = graph.run(Chat::input().messages("go")).await.unwrap().state;
+    let texts: Vec<String> = state.messages.iter().skip(1).map(|message| message.text().into_owned()).collect();
+    assert_eq!(texts[..2], ["a ran, mail to [REDACTED:mail]", "b ran, mail to [REDACTED:mail]"]);
+    assert!(texts[2].starts_with("no tool `c`"), "{texts:?}");
+}
+
+/// R-FWK-78: a call that has ended is not made again, although the node had not ended.
+#[tokio::test]
+async fn an_ended_call_is_not_made_again() {
+    for at in 0..8 {
+        let (runs, disk) = (Runs::default(), Memory::new());
+        let graph = in_two_steps([counted("a", &runs), counted("b", &runs)]);
+        let store = CrashAt::new(disk.clone(), at, LastWrite::Kept);
+        let survived = graph.run(Chat::input().messages("go")).thread("t").checkpointer(store).await.is_ok();
+        if graph.threads().checkpointer(disk.clone()).state("t").await.is_ok() {
+            graph.go_on("t").checkpointer(disk).await.unwrap();
+            assert_eq!((runs.of("a"), runs.of("b")), (1, 1), "crash at {at}");
+        }
+        if survived {
+            return;
+        }
+    }
+    panic!("the sweep did not end");
+}
+
+/// R-FWK-78: a command has nobody to carry it out.
+#[tokio::test]
+async fn a_command_is_refused() {
+    let moves = tool_fn(ToolSpec::new("a", "Moves."), |_: Nothing, _cx| async {
+        Command::<Chat>::new().update(Chat::update().topic("other"))
+    });
+    let graph = in_two_steps([moves, counted("b", &Runs::default())]);
+    let error = graph.run(Chat::input().messages("go")).await.unwrap_err();
+    assert_eq!(error.code(), Code::InvalidRoute, "{error}");
+}
+
+/// R-FWK-15, R-FWK-78: with `safe_retries` only what is safe and may pass is tried again.
+#[tokio::test(start_paused = true)]
+async fn safe_retries_are_for_safe_tools() {
+    for (is_safe, may_pass, expected) in [(true, true, 3), (true, false, 1), (false, true, 1)] {
+        let runs = Runs::default();
+        let noted = runs.clone();
+        let mut spec = ToolSpec::new("a", "Fails.").retries(9).timeout(Duration::from_secs(1));
+        spec.annotations.read_only = is_safe;
+        let fails = tool_fn(spec, move |_: Nothing, _cx| {
+            noted.note("a");
+            let error = ToolError::new("busy");
+            let error = if may_pass { error.retryable() } else { error };
+            async move { Err::<String, ToolError>(error) }
+        });
+        let node = ToolNode::new([fails]).safe_retries(2);
+        let asks = Message::assistant("").with_tool_calls([ToolCall::new("1", "a", json!({}))]);
+        super::graph(node).run(Chat::input().messages(asks)).thread("t").await.unwrap();
+        assert_eq!(runs.of("a"), expected, "safe {is_safe}, may pass {may_pass}");
+    }
+}
