@@ -12,6 +12,8 @@ use superstep::store::SharedStore;
 use superstep::{Memory, MemoryStore, Result};
 use utoipa::ToSchema;
 
+use crate::models::WEIGHTS;
+
 /// How the server is set up.
 ///
 /// ```
@@ -56,7 +58,8 @@ pub struct Config {
     pub pace: Pace,
 }
 
-/// How much of each thread's events is held for readers that are a little behind.
+/// How much of each thread's events is held for readers that are a little behind. What is not stored yet is held up to
+/// sixteen times as much; a reader that needs what was let go of even then is told to come back.
 #[derive(Debug, Clone, Copy)]
 pub struct RingSize {
     /// At most this many events.
@@ -189,7 +192,8 @@ impl Config {
         let models = settings.models.iter().map(|(name, model)| ModelNote {
             name: name.clone(),
             provider: model.provider.clone(),
-            model: model.model.clone(),
+            // Weights are named by their file, which is nobody's business.
+            model: model.model.clone().filter(|_| model.provider != WEIGHTS),
             is_configured: model.api_key.is_some() || model.base_url.is_some() || model.provider.contains('/'),
         });
         Ok(Self {

@@ -12,10 +12,11 @@ use superstep::core::port::SharedCheckpointer;
 use superstep::telemetry::Metrics;
 use tokio::sync::oneshot;
 
+mod last_word;
 mod take_up;
 
 use crate::config::Config;
-use crate::hub::{Feed, Hub, Stop};
+use crate::hub::{Feed, Heard, Hub, Stop};
 use crate::ledger::{Ledger, Record, RecordsQuery, RunStatus, ThreadRecord};
 use crate::limits::{Gate, Limit, Pass, Visitor};
 use crate::problem::Problem;
@@ -58,19 +59,19 @@ impl Desk {
     ///
     /// # Errors
     /// When two graphs have the same name.
-    pub fn open(graphs: impl IntoIterator<Item = Arc<dyn Served>>, config: Config) -> superstep::Result<Self> {
+    pub fn open(graphs: impl IntoIterator<Item = Arc<dyn Served>>, mut config: Config) -> superstep::Result<Self> {
+        let hub = Arc::new(Hub::new(config.ring));
+        // The hub holds what is not stored yet, so it has to hear what is.
+        config.stores.checkpoints = Heard { store: config.stores.checkpoints, hub: hub.clone() }.into();
         let graphs = graphs.into_iter().map(|graph| graph.kept_in(&config.stores));
-        Ok(Self::new(Registry::new(graphs.collect::<Vec<_>>())?, config))
-    }
-
-    fn new(registry: Registry, config: Config) -> Self {
-        let ledger = Ledger::new(config.stores.items.clone());
-        let (hub, worker) = (Arc::new(Hub::new(config.ring)), Worker::new(config.max_runs));
+        let registry = Registry::new(graphs.collect::<Vec<_>>())?;
+        let (ledger, worker) = (Ledger::new(config.stores.items.clone()), Worker::new(config.max_runs));
         let (gate, metrics, since) = (Gate::default(), Metrics::new(), Instant::now());
-        Self(Arc::new(Inner { registry, ledger, hub, worker, gate, metrics, config, since }))
+        Ok(Self(Arc::new(Inner { registry, ledger, hub, worker, gate, metrics, config, since })))
     }
 
-    /// Starts a run, and waits until it has begun. Without options of its own it has those of the thread's first run.
+    /// Starts a run, and waits until it has begun. Without options of its own it has those of the thread's first run. One that
+    /// goes on after a run that died before it had saved its input or answers begins with those.
     ///
     /// # Errors
     /// When the order is not valid, the thread runs already, or a limit is reached; there is no run then.
@@ -98,10 +99,19 @@ impl Desk {
         if let Some(before) = before.as_ref().filter(|_| order.options.is_null()) {
             order.options = before.options.clone();
         }
+        if let Some(before) = before.as_ref().filter(|_| order.what == What::GoOn) {
+            self.begin_as_asked(&served, before, &mut order).await?;
+        }
+        let older = before.as_ref().filter(|before| before.is_unfinished() && before.run != order.run);
+        let older = older.map(|before| before.run);
         let (what, record) = (order.what.clone(), Record::new(order));
         let has_begun = self.drive(&served, place, Start { record, what, before: Some(before), pass }).await?;
         // A task that was aborted says nothing.
-        has_begun.await.unwrap_or_else(|_| Err(Problem::closing()))
+        has_begun.await.unwrap_or_else(|_| Err(Problem::closing()))?;
+        if let Some(older) = older {
+            self.close_older(older).await;
+        }
+        Ok(())
     }
 
     /// Has a run driven, and waits until it is written down.
@@ -136,7 +146,7 @@ impl Desk {
     /// 409 when it does not wait.
     pub async fn set_aside(&self, thread: &ThreadId) -> Result<(), Problem> {
         // Nobody answers it meanwhile.
-        let _place = self.0.worker.enter(thread, fresh_run())?;
+        let _place = self.0.worker.hold(thread, fresh_run())?;
         let known = self.known(thread).await?;
         let waits = self.0.ledger.run(known.run).await?.filter(|record| record.status == RunStatus::Waiting);
         let Some(mut record) = waits else {
@@ -188,12 +198,13 @@ impl Desk {
     /// # Errors
     /// 404 when nothing is known of the thread, 409 when it runs.
     pub async fn forget(&self, thread: &ThreadId) -> Result<(), Problem> {
-        let record = self.known(thread).await?;
-        if self.running(thread).is_some() {
-            return Err(Problem::conflict(format!("thread `{thread}` runs")).hint("stop it first").on_thread(thread));
-        }
+        // No run begins on it meanwhile.
+        let _place = self.0.worker.hold(thread, fresh_run())?;
+        self.known(thread).await?;
         self.checkpoints().delete_thread(thread).await?;
-        self.0.ledger.forget(&record).await
+        self.0.ledger.forget(thread).await?;
+        self.0.hub.forget(thread);
+        Ok(())
     }
 
     /// What is known of a run.

@@ -1,10 +1,10 @@
 //! What runs say, for any number of readers: held for a while in a ring for each thread, read again from the store before.
 //!
 //! Nothing waits for a reader. A reader asks at its own speed; one that is so far behind that the ring has let go of what
-//! it needs is told so and comes back with the number it has, which the store then answers. Everything here may be lost
-//! with the process: what is kept is in the store.
+//! it needs is told so and comes back with the number it has, which the store then answers. Numbers rise for every reader,
+//! and none that is stored is left out. Everything here may be lost with the process: what is kept is in the store.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,8 +14,12 @@ use superstep::{KeptEvent, StreamEvent};
 use tokio::sync::watch;
 
 mod feed;
+mod ring;
+mod stored;
 
 pub use feed::{Feed, FeedEnd, Stop};
+use ring::{Below, Ring};
+pub(crate) use stored::Heard;
 
 use crate::config::RingSize;
 
@@ -83,21 +87,15 @@ pub(crate) struct Hub {
 
 /// What is told of one thread.
 pub(crate) struct Line {
-    ring: Mutex<Ring>,
-    size: RingSize,
+    now: Mutex<Now>,
+    /// For this long after the end of the run.
+    stays: Duration,
     /// Changes whenever there is something to look at.
     changed: watch::Sender<u64>,
 }
 
-struct Ring {
-    told: VecDeque<Arc<Told>>,
-    /// What was told before something with a lower number that is still to come.
-    early: BTreeMap<u64, Arc<Told>>,
-    bytes: usize,
-    /// Everything above this was told here; nothing before the first event.
-    from: Option<u64>,
-    /// The last that the ring has let go of.
-    let_go: u64,
+struct Now {
+    ring: Ring,
     run: Option<RunId>,
     state: State,
 }
@@ -114,6 +112,8 @@ pub(crate) enum Found {
     Events(Vec<Arc<Told>>),
     /// Nothing yet.
     Nothing,
+    /// Only the store has what is between the number and this one.
+    Gap(u64),
     /// What it needs is no longer here.
     TooSlow,
     Over,
@@ -142,6 +142,22 @@ impl Hub {
         lock(&self.lines).get(thread).filter(|line| !line.is_stale()).cloned()
     }
 
+    /// The store has the events of a thread up to a number.
+    fn stored(&self, thread: &ThreadId, number: u64) {
+        // The lines are not held while one is busy.
+        let line = lock(&self.lines).get(thread).cloned();
+        if let Some(line) = line {
+            lock(&line.now).ring.stored(number);
+        }
+    }
+
+    /// Forgets a thread; whoever reads it comes to the end.
+    pub(crate) fn forget(&self, thread: &ThreadId) {
+        if let Some(line) = lock(&self.lines).remove(thread) {
+            line.close_if(|_| true, State::Over(Instant::now()));
+        }
+    }
+
     /// Forgets lines that nobody needs any more.
     pub(crate) fn sweep(&self) {
         lock(&self.lines).retain(|_, line| !line.is_stale());
@@ -155,68 +171,54 @@ impl Hub {
 
 impl Line {
     fn new(size: RingSize) -> Self {
-        let (told, early, state) = (VecDeque::new(), BTreeMap::new(), State::Live);
-        let ring = Ring { told, early, bytes: 0, from: None, let_go: 0, run: None, state };
-        Self { ring: Mutex::new(ring), size, changed: watch::Sender::new(0) }
+        let now = Now { ring: Ring::new(size), run: None, state: State::Live };
+        Self { now: Mutex::new(now), stays: size.stays, changed: watch::Sender::new(0) }
     }
 
     fn begin(&self, run: RunId) {
-        let mut ring = lock(&self.ring);
-        (ring.run, ring.state) = (Some(run), State::Live);
+        let mut now = lock(&self.now);
+        (now.run, now.state) = (Some(run), State::Live);
     }
 
     /// Tells an event to whoever reads, in the order of the numbers: parallel tasks speak while one of them is saved, so an
-    /// event may come before one with a lower number. It then waits for that one.
+    /// event may come before one with a lower number. It then waits for that one, however long it takes: where a graph saves
+    /// only at its end, what graphs inside say of their checkpoints comes then, and what follows waits for it.
     pub(crate) fn tell(&self, event: &StreamEvent) {
-        let told = Arc::new(Told::live(event));
-        let mut ring = lock(&self.ring);
-        let next = ring.told.back().map_or(told.number, |last| last.number + 1);
-        // After a run that died, the numbers of the next begin far above.
-        if told.number <= next || is_start(event) {
-            ring.push(told, self.size);
-            ring.catch_up(self.size);
-        } else {
-            ring.early.insert(told.number, told);
-            if ring.early.len() > BATCH {
-                ring.let_through(self.size);
-            }
-        }
-        drop(ring);
+        lock(&self.now).ring.take(Arc::new(Told::live(event)), is_start(event));
         self.wake();
     }
 
     /// Whether something waits for an event that has not come.
     pub(crate) fn holds_back(&self) -> bool {
-        !lock(&self.ring).early.is_empty()
+        lock(&self.now).ring.holds_back()
     }
 
-    /// Tells what waits, whatever is missing: it was let go of, and is told by nobody.
-    pub(crate) fn let_through(&self) {
-        let mut ring = lock(&self.ring);
-        ring.let_through(self.size);
-        drop(ring);
+    /// Tells what waits for events that are stored and were not told: readers are sent to the store for them.
+    pub(crate) fn pass_stored(&self) {
+        lock(&self.now).ring.pass_stored();
         self.wake();
     }
 
     /// The run is over. Readers get what is left; those of a later run on the thread are not concerned.
     pub(crate) fn over(&self, run: RunId) {
-        let mut ring = lock(&self.ring);
-        if ring.run == Some(run) {
-            ring.let_through(self.size);
-            ring.state = State::Over(Instant::now());
-        }
-        drop(ring);
-        self.wake();
+        self.close_if(|now| now.run == Some(run), State::Over(Instant::now()));
     }
 
-    /// The run goes on with another server. Readers get what is left, and come back.
+    /// The run goes on with another server. Readers get what is left in order, and come back.
     pub(crate) fn suspend(&self) {
-        let mut ring = lock(&self.ring);
-        if ring.state == State::Live {
-            ring.let_through(self.size);
-            ring.state = State::Shutdown;
+        self.close_if(|now| now.state == State::Live, State::Shutdown);
+    }
+
+    fn close_if(&self, is_meant: impl FnOnce(&Now) -> bool, state: State) {
+        let mut now = lock(&self.now);
+        if is_meant(&now) {
+            match state {
+                State::Shutdown => now.ring.cut(),
+                _ => now.ring.end(),
+            }
+            now.state = state;
         }
-        drop(ring);
+        drop(now);
         self.wake();
     }
 
@@ -225,62 +227,22 @@ impl Line {
     }
 
     fn is_stale(&self) -> bool {
-        let stays: Duration = self.size.stays;
-        matches!(lock(&self.ring).state, State::Over(since) if since.elapsed() > stays)
+        matches!(lock(&self.now).state, State::Over(since) if since.elapsed() > self.stays)
     }
 
-    /// What is at or below this is in the store alone; nothing when that is not known yet.
-    fn floor(&self) -> Option<u64> {
-        let ring = lock(&self.ring);
-        ring.from.map(|from| from.max(ring.let_go))
+    /// What the store alone has; nothing when that is not known yet.
+    fn below(&self) -> Option<Below> {
+        lock(&self.now).ring.below()
     }
 
     /// What comes after a number.
     fn after(&self, number: u64) -> Found {
-        let ring = lock(&self.ring);
-        if ring.let_go > number {
-            return Found::TooSlow;
-        }
-        let first = ring.told.partition_point(|told| told.number <= number);
-        if first < ring.told.len() {
-            return Found::Events(ring.told.range(first..).take(BATCH).cloned().collect());
-        }
-        match ring.state {
+        let now = lock(&self.now);
+        now.ring.after(number).unwrap_or(match now.state {
             State::Live => Found::Nothing,
             State::Over(_) => Found::Over,
             State::Shutdown => Found::Shutdown,
-        }
-    }
-}
-
-impl Ring {
-    fn push(&mut self, told: Arc<Told>, size: RingSize) {
-        self.from.get_or_insert(told.number.saturating_sub(1));
-        self.bytes += told.text.len();
-        // As a rule at the end.
-        let place = self.told.partition_point(|other| other.number < told.number);
-        self.told.insert(place, told);
-        while self.told.len() > size.events || (self.bytes > size.bytes && self.told.len() > 1) {
-            let Some(gone) = self.told.pop_front() else { break };
-            (self.bytes, self.let_go) = (self.bytes - gone.text.len(), self.let_go.max(gone.number));
-        }
-    }
-
-    /// Takes in what waited for the event that has just come.
-    fn catch_up(&mut self, size: RingSize) {
-        while let Some(entry) = self.early.first_entry() {
-            if self.told.back().is_some_and(|last| *entry.key() > last.number + 1) {
-                return;
-            }
-            let told = entry.remove();
-            self.push(told, size);
-        }
-    }
-
-    fn let_through(&mut self, size: RingSize) {
-        for told in std::mem::take(&mut self.early).into_values() {
-            self.push(told, size);
-        }
+        })
     }
 }
 

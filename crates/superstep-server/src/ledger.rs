@@ -1,7 +1,8 @@
 //! Records of runs and of threads, in the long-term store.
 //!
 //! A record is written before its run starts and again when it has ended, so a record that says `running` when a server
-//! starts is of a run that died. What a run has done is not here: that is in its checkpoints.
+//! starts is of a run that died. What a run has done is not here: that is in its checkpoints. Of each thread the records of
+//! the newest runs are kept ([`KEPT`]); those of older ones go when a later run ends.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,6 +17,9 @@ use crate::registry::Order;
 
 /// The version of what is written here. A number is never reused.
 const VERSION: u32 = 1;
+
+/// How many runs of a thread have a record.
+const KEPT: usize = 20;
 
 const RUNS: [&str; 2] = ["server", "runs"];
 const THREADS: [&str; 2] = ["server", "threads"];
@@ -42,6 +46,10 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
+    fn is_unfinished(self) -> bool {
+        matches!(self, Self::Running | Self::Suspended)
+    }
+
     fn name(self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -115,7 +123,7 @@ impl Record {
 
     /// Whether it says that it runs, or is to go on.
     pub(crate) fn is_unfinished(&self) -> bool {
-        matches!(self.status, RunStatus::Running | RunStatus::Suspended)
+        self.status.is_unfinished()
     }
 
     pub(crate) fn ended(&mut self, status: RunStatus, failure: Option<RunFailure>) {
@@ -136,6 +144,9 @@ pub struct ThreadRecord {
     pub run: RunId,
     /// How that run stands.
     pub status: RunStatus,
+    /// The runs that have a record, the oldest first.
+    #[serde(default)]
+    runs: Vec<RunId>,
     /// What people call the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -149,6 +160,13 @@ pub struct ThreadRecord {
     pub created_at: String,
     /// When the last run was asked for, or ended.
     pub updated_at: String,
+}
+
+impl ThreadRecord {
+    /// Whether its last run says that it runs, or is to go on.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.status.is_unfinished()
+    }
 }
 
 /// Which threads.
@@ -175,15 +193,21 @@ impl Ledger {
         Self(store)
     }
 
-    /// Writes down how a run stands, and with it its thread, as one.
+    /// Writes down how a run stands, and with it its thread, in one. Once it has ended, the oldest runs of the thread go.
     pub(crate) async fn write(&self, record: &Record) -> Result<(), Problem> {
         let before = self.thread(&record.order.thread).await?;
-        let thread = thread_record(record, before);
-        let operations = vec![
-            put(RUNS, record.order.run.to_string(), to_value(record)?, Index::None),
-            put(THREADS, record.order.thread.to_string(), to_value(&thread)?, title()),
-        ];
+        let mut thread = thread_record(record, before);
+        let too_many = if record.is_unfinished() { 0 } else { thread.runs.len().saturating_sub(KEPT) };
+        let mut operations: Vec<Operation> = thread.runs.drain(..too_many).map(removed).collect();
+        operations.push(put_run(record)?);
+        operations.push(put(THREADS, record.order.thread.to_string(), to_value(&thread)?, title()));
         self.0.batch(operations).await?;
+        Ok(())
+    }
+
+    /// Writes down that an older run of a thread is over; the thread has gone on without it.
+    pub(crate) async fn close(&self, record: &Record) -> Result<(), Problem> {
+        self.0.batch(vec![put_run(record)?]).await?;
         Ok(())
     }
 
@@ -194,16 +218,16 @@ impl Ledger {
             Some(before) => put(THREADS, thread, to_value(&before)?, title()),
             None => Operation::from(Delete::new(THREADS, thread)),
         };
-        let removed = Operation::from(Delete::new(RUNS, record.order.run.to_string()));
-        self.0.batch(vec![removed, restored]).await?;
+        self.0.batch(vec![removed(record.order.run), restored]).await?;
         Ok(())
     }
 
-    /// Removes what is known of a thread, and of the run that was asked for last.
-    pub(crate) async fn forget(&self, record: &ThreadRecord) -> Result<(), Problem> {
-        let thread = Operation::from(Delete::new(THREADS, record.thread.to_string()));
-        let run = Operation::from(Delete::new(RUNS, record.run.to_string()));
-        self.0.batch(vec![thread, run]).await?;
+    /// Removes what is known of a thread and of every run on it; the thread last, so that it can be tried again.
+    pub(crate) async fn forget(&self, thread: &ThreadId) -> Result<(), Problem> {
+        let runs = self.runs(Filter::is(["order", "thread"], thread.to_string())).await?;
+        let mut operations: Vec<Operation> = runs.iter().map(|record| removed(record.order.run)).collect();
+        operations.push(Delete::new(THREADS, thread.to_string()).into());
+        self.0.batch(operations).await?;
         Ok(())
     }
 
@@ -236,16 +260,20 @@ impl Ledger {
     /// Runs that say they run or are suspended: asked when a server starts, they are the ones that did not end.
     pub(crate) async fn unfinished(&self) -> Result<Vec<Record>, Problem> {
         let status = [RunStatus::Running, RunStatus::Suspended].map(RunStatus::name);
+        self.runs(Filter::one_of("status", status)).await
+    }
+
+    /// Runs, the oldest first, as they were asked for.
+    async fn runs(&self, filter: Filter) -> Result<Vec<Record>, Problem> {
         let mut found = Vec::new();
         loop {
-            let search = Search::new(RUNS).filter(Filter::one_of("status", status.clone())).limit(500);
+            let search = Search::new(RUNS).filter(filter.clone()).limit(500);
             let hits = self.0.search(search.offset(found.len())).await?;
             let is_last = hits.len() < 500;
             for hit in &hits {
                 found.push(read::<Record>(&hit.item)?);
             }
             if is_last {
-                // The oldest first, as they were asked for.
                 found.sort_by_key(|record| record.order.run);
                 return Ok(found);
             }
@@ -256,12 +284,17 @@ impl Ledger {
 fn thread_record(record: &Record, before: Option<ThreadRecord>) -> ThreadRecord {
     let Record { order, status, failure, .. } = record;
     let created_at = before.as_ref().map_or_else(now, |before| before.created_at.clone());
-    let kept = before.map(|before| (before.title, before.options)).unwrap_or_default();
+    let kept = before.map(|before| (before.title, before.options, before.runs)).unwrap_or_default();
+    let mut runs = kept.2;
+    if !runs.contains(&order.run) {
+        runs.push(order.run);
+    }
     ThreadRecord {
         version: VERSION,
         thread: order.thread.clone(),
         graph: order.graph.clone(),
         run: order.run,
+        runs,
         status: *status,
         title: order.title.clone().or(kept.0),
         options: if kept.1.is_null() { order.options.clone() } else { kept.1 },
@@ -273,6 +306,14 @@ fn thread_record(record: &Record, before: Option<ThreadRecord>) -> ThreadRecord 
 
 fn put(namespace: [&str; 2], key: String, value: Value, index: Index) -> Operation {
     Put::new(namespace, key, value).index(index).forever().into()
+}
+
+fn put_run(record: &Record) -> Result<Operation, Problem> {
+    Ok(put(RUNS, record.order.run.to_string(), to_value(record)?, Index::None))
+}
+
+fn removed(run: RunId) -> Operation {
+    Delete::new(RUNS, run.to_string()).into()
 }
 
 /// What of a thread is searched by words.
@@ -296,7 +337,7 @@ fn read<T: serde::de::DeserializeOwned>(item: &Item) -> Result<T, Problem> {
     })
 }
 
-fn now() -> String {
+pub(crate) fn now() -> String {
     let micros = jiff::Timestamp::now().as_microsecond();
     Time::from_unix_micros(micros).map(|time| time.to_string()).unwrap_or_default()
 }

@@ -75,11 +75,11 @@ pub use desk::Desk;
 pub use hub::{Feed, FeedEnd, Stop, Told};
 pub use ledger::{Record, RecordsQuery, RunFailure, RunStatus, ThreadRecord};
 pub use limits::{Limit, Pass, Visitor};
-pub use models::{Models, provider};
+pub use models::{Models, WEIGHTS, provider};
 pub use problem::{Problem, ProblemPart};
 pub use registry::{
     Asked, Ended, Order, Registry, Running, Served, Shown, ShownQuestion, ShownTask, Terms, What, fresh_run,
-    fresh_thread, served,
+    fresh_thread, served, served_noting,
 };
 pub use server::{Server, serve, stop_signal};
 pub use sse::{After, Line, View, ag_ui, events, sse};

@@ -22,6 +22,7 @@ pub struct Models(Arc<Inner>);
 #[derive(Clone, Default)]
 struct Inner {
     brought: BTreeMap<String, SharedModel>,
+    missing: BTreeMap<String, Error>,
     set: BTreeMap<String, Model>,
 }
 
@@ -39,6 +40,13 @@ impl Models {
         self
     }
 
+    /// Adds one that the program would have, and says why it has not.
+    #[must_use]
+    pub fn missing(mut self, name: impl Into<String>, why: Error) -> Self {
+        Arc::make_mut(&mut self.0).missing.insert(name.into(), why);
+        self
+    }
+
     /// The model of a name; `own` are names that the caller knows, for its hint.
     ///
     /// # Errors
@@ -47,8 +55,14 @@ impl Models {
         if let Some(model) = self.0.brought.get(name) {
             return Ok(model.clone());
         }
+        if let Some(why) = self.0.missing.get(name) {
+            // Why may name a file of this machine: that is for the log.
+            let fact = format!("model `{name}` cannot be asked on this server");
+            return Err(refusal(why, &fact).internal(format!("{why:?}")));
+        }
         let provider = match self.0.set.get(name) {
             Some(model) => provider(name, model).map_err(|error| not_here(&error))?,
+            None if name == WEIGHTS => return Err(not_here(&no_weights(name))),
             None => providers::from_name(name).map_err(|_| self.unknown(name, own))?,
         };
         provider.check().map_err(|error| {
@@ -68,14 +82,21 @@ impl Models {
             model: Some(model.info().name.to_string()),
             is_configured: true,
         });
-        let set = self.0.set.iter().filter(|(name, _)| !self.0.brought.contains_key(*name));
+        let missing = self.0.missing.keys().map(|name| ModelNote {
+            name: name.clone(),
+            provider: self.0.set.get(name).map_or_else(|| name.clone(), |set| set.provider.clone()),
+            model: None,
+            is_configured: false,
+        });
+        let is_told = |name: &String| self.0.brought.contains_key(name) || self.0.missing.contains_key(name);
+        let set = self.0.set.iter().filter(|(name, _)| !is_told(name));
         let set = set.map(|(name, model)| ModelNote {
             name: name.clone(),
             provider: model.provider.clone(),
-            model: model.model.clone(),
+            model: model.model.clone().filter(|_| model.provider != WEIGHTS),
             is_configured: provider(name, model).and_then(|provider| provider.check()).is_ok(),
         });
-        brought.chain(set).collect()
+        brought.chain(missing).chain(set).collect()
     }
 
     fn unknown(&self, name: &str, own: &[&str]) -> Problem {
@@ -86,9 +107,22 @@ impl Models {
     }
 }
 
-/// Nothing that another request could change.
 fn not_here(error: &Error) -> Problem {
-    Problem::new(503, error.code(), error.message()).hint(error.advice().unwrap_or("choose another model"))
+    refusal(error, error.message())
+}
+
+/// Nothing that another request could change.
+fn refusal(error: &Error, fact: &str) -> Problem {
+    Problem::new(503, error.code(), fact).lasting().hint(error.advice().unwrap_or("choose another model"))
+}
+
+/// The provider of models that run in the process. A program brings them; the server itself has none.
+pub const WEIGHTS: &str = "local/weights";
+
+fn no_weights(name: &str) -> Error {
+    let message =
+        format!("model `{name}` runs in the process, out of a file of weights, and this program cannot do that");
+    Error::new(Code::ConfigInvalid, message).help("choose another model, or use a program that runs weights")
 }
 
 /// What Azure's interface is asked for.
@@ -113,6 +147,7 @@ pub fn provider(name: &str, set: &Model) -> Result<Provider> {
             return Err(Error::new(Code::ConfigInvalid, format!("nobody says where model `{name}` is"))
                 .help(format!("set `models.{name}.base_url` to the endpoint of the resource")));
         }
+        (WEIGHTS, _) => return Err(no_weights(name)),
         (other, _) => {
             let message = format!("this program cannot ask model `{name}` of `{other}`");
             return Err(Error::new(Code::ModelUnavailable, message).help("choose another `provider`"));
@@ -136,5 +171,25 @@ mod tests {
         let own = provider("own", &settings.models["own"]).expect("a provider");
         assert!(own.check().is_ok(), "it asks for no key");
         assert_eq!(provider("lost", &settings.models["lost"]).unwrap_err().code(), Code::ConfigInvalid);
+    }
+
+    /// R-DEB-54: weights are brought by the program; where it brings none, or has no file for them, that is what is said.
+    #[test]
+    fn weights_that_are_not_there_are_said_to_be_missing() {
+        let settings = Sources::new().toml("superstep.toml", "[models.own]\nprovider = 'local/weights'");
+        let models = Models::from_settings(&Settings::parse(&settings).expect("settings"));
+        for name in [WEIGHTS, "own"] {
+            let problem = models.get(name, &[]).expect_err("a problem");
+            assert!(problem.detail().contains("this program cannot do that"), "{name}");
+        }
+        let missing = Error::new(Code::ConfigInvalid, "no file at /home/somebody").help("get one");
+        let models = models.missing(WEIGHTS, missing.clone()).missing("own", missing);
+        let problem = models.get(WEIGHTS, &[]).expect_err("a problem");
+        assert_eq!((problem.status(), problem.advice()), (503, Some("get one")));
+        assert_eq!(problem.detail(), "model `local/weights` cannot be asked on this server");
+        assert!(!serde_json::to_string(&problem).expect("a body").contains("somebody"));
+        assert!(models.notes().iter().all(|note| note.provider == WEIGHTS));
+        let notes: Vec<(String, bool)> = models.notes().into_iter().map(|it| (it.name, it.is_configured)).collect();
+        assert_eq!(notes, [(WEIGHTS.to_owned(), false), ("own".to_owned(), false)]);
     }
 }

@@ -114,9 +114,7 @@ impl Problem {
     /// A request that contradicts how a thread stands: 409.
     #[must_use]
     pub fn conflict(detail: impl Into<String>) -> Self {
-        let mut problem = Self::new(409, Code::ThreadBusy, detail);
-        problem.0.retryable = false;
-        problem
+        Self::new(409, Code::ThreadBusy, detail).lasting()
     }
 
     /// A limit of ours, and when trying again may help: 429.
@@ -137,6 +135,12 @@ impl Problem {
     #[must_use]
     pub fn retry_after(mut self, wait: Duration) -> Self {
         (self.0.retryable, self.0.retry_after) = (true, Some(wait));
+        self
+    }
+
+    /// Says that the same request cannot go well later.
+    pub(crate) fn lasting(mut self) -> Self {
+        (self.0.retryable, self.0.retry_after) = (false, None);
         self
     }
 

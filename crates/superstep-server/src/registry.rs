@@ -20,7 +20,7 @@ mod order;
 mod running;
 mod shown;
 
-pub use graph::served;
+pub use graph::{served, served_noting};
 pub use order::{Order, What, fresh_run, fresh_thread};
 pub use running::{Ended, Running};
 pub use shown::{Shown, ShownQuestion, ShownTask};
@@ -47,6 +47,10 @@ pub trait Served: Send + Sync + 'static {
 
     /// The same graph with its threads in these stores.
     fn kept_in(&self, stores: &Stores) -> Arc<dyn Served>;
+
+    /// An order that begins a thread, with what the application notes of it and whoever gave it has not said: a title for
+    /// lists, options.
+    fn noted(&self, order: Order) -> Order;
 
     /// Looks at an order before anything is written down.
     ///

@@ -24,7 +24,9 @@ pub struct Server {
     address: SocketAddr,
     desk: Desk,
     close: watch::Sender<bool>,
-    tasks: JoinSet<()>,
+    /// What answers requests; ends by itself when it is told to close.
+    listening: JoinSet<()>,
+    _others: JoinSet<()>,
     taken_up: usize,
 }
 
@@ -49,17 +51,17 @@ pub async fn serve(apps: Vec<App>, config: Config) -> Result<Server> {
     // Small pieces go out at once, whatever the system would rather gather.
     let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
     let (close, mut closed) = watch::channel(false);
-    let mut tasks = JoinSet::new();
-    tasks.spawn(async move {
+    let (mut listening, mut others) = (JoinSet::new(), JoinSet::new());
+    listening.spawn(async move {
         let closing = async move { drop(closed.wait_for(|is_closed| *is_closed).await) };
         if let Err(error) = axum::serve(listener, service).with_graceful_shutdown(closing).await {
             tracing::error!("the server stopped: {error}");
         }
     });
-    tasks.spawn(sweep(desk.clone()));
+    others.spawn(sweep(desk.clone()));
     let (later, taken_up) = (desk.clone(), found.count);
-    tasks.spawn(async move { later.take_up_later(found.left).await });
-    Ok(Server { address, desk, close, tasks, taken_up })
+    others.spawn(async move { later.take_up_later(found).await });
+    Ok(Server { address, desk, close, listening, _others: others, taken_up })
 }
 
 impl Server {
@@ -98,8 +100,7 @@ impl Server {
         self.close.send_replace(true);
         // Readers that do not read are not waited for.
         let over = (Instant::now() + Duration::from_secs(1)).min(begun + LONGEST);
-        let _ = timeout_at(over, self.tasks.join_next()).await;
-        self.tasks.abort_all();
+        let _ = timeout_at(over, self.listening.join_next()).await;
     }
 }
 

@@ -42,6 +42,11 @@ impl Line {
 
 /// How a reader wants to hear what is told.
 pub trait View: Send + 'static {
+    /// Looks up what it needs to tell an event.
+    fn prepare(&mut self, _told: &Told) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// One told event as lines; none when it is of no interest.
     fn tell(&mut self, told: &Told) -> Vec<Line>;
 
@@ -120,6 +125,7 @@ impl<V: View> Sender<V> {
                 self.stage = Stage::Over;
                 return Some(self.last());
             };
+            self.view.prepare(&told).await;
             let lines = self.view.tell(&told);
             if !lines.is_empty() {
                 self.beat.said(1);

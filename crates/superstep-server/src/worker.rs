@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use superstep::core::id::{RunId, ThreadId};
 use superstep::{Code, Control, Error, Status, StreamEvent};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
@@ -31,6 +31,8 @@ pub(crate) struct Worker {
 struct Live {
     runs: Mutex<BTreeMap<ThreadId, Hand>>,
     is_closing: AtomicBool,
+    /// Told when a run has ended, and its place is free.
+    freed: Notify,
 }
 
 #[derive(Clone)]
@@ -91,6 +93,18 @@ impl Worker {
     /// # Errors
     /// When the thread runs already, there are too many runs, or the server stops.
     pub(crate) fn enter(&self, thread: &ThreadId, run: RunId) -> Result<Place, Problem> {
+        self.take_place(thread, run, self.most)
+    }
+
+    /// As [`Worker::enter`], however many runs there are: for who wants that nobody else moves a thread.
+    ///
+    /// # Errors
+    /// When the thread runs already, or the server stops.
+    pub(crate) fn hold(&self, thread: &ThreadId, run: RunId) -> Result<Place, Problem> {
+        self.take_place(thread, run, usize::MAX)
+    }
+
+    fn take_place(&self, thread: &ThreadId, run: RunId, most: usize) -> Result<Place, Problem> {
         let mut runs = lock(&self.live.runs);
         if self.live.is_closing.load(Ordering::SeqCst) {
             return Err(Problem::closing());
@@ -99,8 +113,8 @@ impl Worker {
             let detail = format!("thread `{thread}` already runs");
             return Err(Problem::conflict(detail).hint("wait for its end, or stop it").on_thread(thread));
         }
-        if runs.len() >= self.most {
-            let detail = format!("{} runs at once are all that this server drives", self.most);
+        if runs.len() >= most {
+            let detail = format!("{most} runs at once are all that this server drives");
             return Err(Problem::too_many(detail, Duration::from_secs(5)));
         }
         let hand = Hand { run, control: Control::new(), is_stopped: Arc::default() };
@@ -108,11 +122,25 @@ impl Worker {
         Ok(Place { live: self.live.clone(), thread: thread.clone(), hand })
     }
 
+    /// Whether there are more places taken than runs may be.
+    pub(crate) fn is_over_full(&self) -> bool {
+        lock(&self.live.runs).len() > self.most
+    }
+
+    /// Ends when a run has, and its place is free.
+    pub(crate) async fn freed(&self) {
+        self.live.freed.notified().await;
+    }
+
     /// Drives a run in the background.
     pub(crate) fn start(&self, job: Job) {
         let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(drive(job));
+        let live = self.live.clone();
+        tasks.spawn(async move {
+            drive(job).await;
+            live.freed.notify_one();
+        });
     }
 
     /// Stops the run of a thread; false when none runs here.
@@ -174,7 +202,11 @@ async fn drive(job: Job) {
     let run = record.order.run;
     let line = match write_down(&record, &ledger, &hub).await {
         Ok(line) => line,
-        Err(problem) => return drop(written.send(Err(problem))),
+        Err(problem) => {
+            // Whoever is told may try again at once.
+            drop((place, pass));
+            return drop(written.send(Err(problem)));
+        }
     };
     let _ = written.send(Ok(()));
     let Some(first) = running.next().await else {
@@ -185,7 +217,8 @@ async fn drive(job: Job) {
     };
     line.tell(&first);
     let _ = begun.send(Ok(()));
-    while let Some(event) = next(&mut running, &line).await {
+    let mut look = None;
+    while let Some(event) = next(&mut running, &line, &mut look).await {
         line.tell(&event);
     }
     let ended = running.finish().await;
@@ -196,7 +229,7 @@ async fn drive(job: Job) {
     let (status, failure) = status_of(&ended, place.is_suspended());
     record.ended(status, failure);
     // Only then are readers told: whoever sees the end finds it written down, and the thread free.
-    if let Err(problem) = ledger.write(&record).await {
+    if let Err(problem) = patiently(|| ledger.write(&record)).await {
         // The record still says `running`: the next server finds out how it ended.
         tracing::error!(%run, "the end of a run could not be written down: {}", problem.detail());
     }
@@ -213,20 +246,40 @@ async fn write_down(record: &Record, ledger: &Ledger, hub: &Hub) -> Result<Arc<L
     Ok(hub.open(&record.order.thread, record.order.run))
 }
 
-/// The next event. Where one is missing that others wait for, not for long.
-async fn next(running: &mut Running, line: &Line) -> Option<StreamEvent> {
+/// The next event. Where one is missing that others wait for, `look` is when the store is asked about it: it may have been
+/// stored and not told. One that is still being saved is waited for.
+async fn next(running: &mut Running, line: &Line, look: &mut Option<Instant>) -> Option<StreamEvent> {
     while line.holds_back() {
-        match tokio::time::timeout(MISSING, running.next()).await {
-            Ok(event) => return event,
-            Err(_) => line.let_through(),
+        let at = *look.get_or_insert_with(|| Instant::now() + MISSING);
+        if Instant::now() < at
+            && let Ok(event) = timeout_at(at, running.next()).await
+        {
+            return event;
         }
+        line.pass_stored();
+        *look = None;
     }
+    *look = None;
     running.next().await
 }
 
-/// How long events wait for one with a lower number. It is on its way while it is saved; one that was let go of never
-/// comes.
+/// How long after an event went missing it is looked for among those that are stored. As a rule it is on its way.
 const MISSING: Duration = Duration::from_millis(250);
+
+/// Does something with a store again when that failed, each time after twice the pause: about six seconds in all.
+async fn patiently<T, F: Future<Output = Result<T, Problem>>>(attempt: impl Fn() -> F) -> Result<T, Problem> {
+    let mut pause = Duration::from_millis(100);
+    loop {
+        match attempt().await {
+            Err(problem) if pause < Duration::from_secs(5) => {
+                tracing::warn!("a record could not be written, and is tried again: {}", problem.detail());
+                tokio::time::sleep(pause).await;
+                pause *= 2;
+            }
+            done => return done,
+        }
+    }
+}
 
 /// A run that ended before it said anything: it was refused.
 async fn refused(
@@ -237,13 +290,16 @@ async fn refused(
 ) -> Problem {
     let error = running.finish().await.err().unwrap_or_else(|| Error::internal("a run ended without a word"));
     let written = match before {
-        Some(before) => ledger.take_back(&record, before).await,
-        // It was taken up after its process died, and can be once more.
-        None if error.is_retryable() => Ok(()),
+        Some(before) => patiently(|| ledger.take_back(&record, before.clone())).await,
+        // It was taken up after its process died, and the next server does so again; nothing is wrong with the run where
+        // a store was away for a moment.
+        None if is_suspended || error.is_retryable() => Ok(()),
         None => {
-            let (status, failure) = status_of(&Err(error.clone()), is_suspended);
-            record.ended(status, failure);
-            ledger.write(&record).await
+            match error.code() {
+                Code::Cancelled => record.ended(RunStatus::Stopped, None),
+                _ => record.ended(RunStatus::Interrupted, Some(RunFailure::from(&error))),
+            }
+            patiently(|| ledger.write(&record)).await
         }
     };
     if let Err(problem) = written {

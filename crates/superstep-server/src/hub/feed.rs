@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use superstep::core::id::ThreadId;
-use superstep::{Control, EventsQuery};
+use superstep::{Code, Control, EventsQuery};
 use tokio::sync::watch;
 
 use super::{BATCH, Found, Line, Told};
@@ -22,6 +23,8 @@ pub struct Feed {
     last: u64,
     ready: VecDeque<Arc<Told>>,
     reads_store: bool,
+    /// Up to here the ring has something left out that may be in the store.
+    gap: u64,
     /// Up to here the store has told everything there is.
     caught_up: u64,
     end: Option<FeedEnd>,
@@ -39,7 +42,7 @@ pub enum FeedEnd {
     TooSlow,
     /// The server stops: the reader comes back with the last number it has.
     Shutdown,
-    /// The store could not be read.
+    /// The store could not be read, or does not have yet what comes next.
     Failed(Problem),
 }
 
@@ -74,7 +77,8 @@ impl Feed {
             (line, changed)
         });
         let (last, ready) = (after.unwrap_or_default(), VecDeque::new());
-        Self { thread, served, line, last, ready, reads_store: true, caught_up: 0, end: None, leaving: None, pace }
+        let (reads_store, gap, caught_up, end, leaving) = (true, 0, 0, None, None);
+        Self { thread, served, line, last, ready, reads_store, gap, caught_up, end, leaving, pace }
     }
 
     pub(crate) fn leaving(mut self, control: Option<Control>, stop: Stop) -> Self {
@@ -116,6 +120,7 @@ impl Feed {
                 Found::Events(told) => self.ready = told.into(),
                 // The line is held here, so its sender lives.
                 Found::Nothing => drop(changed.changed().await),
+                Found::Gap(up_to) => (self.reads_store, self.gap) = (true, up_to),
                 Found::TooSlow => self.finish(FeedEnd::TooSlow),
                 Found::Over => self.finish(FeedEnd::Over),
                 Found::Shutdown => self.finish(FeedEnd::Shutdown),
@@ -134,9 +139,11 @@ impl Feed {
         self.end = Some(end);
     }
 
-    /// Reads on in the store, up to where the ring begins.
+    /// Reads on in the store, up to where the ring begins or has something again.
     async fn read_store(&mut self) {
-        let floor = self.line.as_ref().and_then(|(line, _)| line.floor());
+        // Looked at first: what is stored from then on is read too.
+        let below = self.line.as_ref().and_then(|(line, _)| line.below());
+        let floor = below.map(|below| below.floor.max(self.gap));
         if floor.is_some_and(|floor| floor <= self.last) {
             self.reads_store = false;
             return;
@@ -145,15 +152,26 @@ impl Feed {
         match self.served.events(&self.thread, &query).await {
             Ok(kept) => {
                 let (found, top) = (kept.len(), floor.unwrap_or(u64::MAX));
-                let below = kept.into_iter().filter(|kept| kept.number <= top);
-                self.ready = below.map(|kept| Arc::new(Told::stored(kept))).collect();
+                let below_top = kept.into_iter().filter(|kept| kept.number <= top);
+                self.ready = below_top.map(|kept| Arc::new(Told::stored(kept))).collect();
                 if found < BATCH || self.ready.len() < found {
                     (self.reads_store, self.caught_up) = (false, floor.unwrap_or(0));
+                    let reached = self.ready.back().map_or(self.last, |told| told.number);
+                    if below.is_some_and(|below| below.owed > reached) {
+                        self.finish(FeedEnd::Failed(unsaved(&self.thread)));
+                    }
                 }
             }
             Err(problem) => self.finish(FeedEnd::Failed(problem)),
         }
     }
+}
+
+/// What the reader needs next was said, and is neither held any more nor stored yet: it must not go past that.
+fn unsaved(thread: &ThreadId) -> Problem {
+    let detail = "more was said than is held, and it is not stored yet";
+    let problem = Problem::new(503, Code::StoreUnavailable, detail).retry_after(Duration::from_secs(2));
+    problem.hint("come back with the last id once the run has saved more").on_thread(thread)
 }
 
 impl Drop for Feed {

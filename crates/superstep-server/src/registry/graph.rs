@@ -37,14 +37,26 @@ pub fn served<S: State, C: Send + Sync + 'static>(
     graph: Compiled<S, C>,
     context: impl Fn(&Order) -> Result<C, Problem> + Send + Sync + 'static,
 ) -> Arc<dyn Served> {
-    Arc::new(Graph { graph, context: Arc::new(context), stores: None })
+    served_noting(graph, context, |order| order)
+}
+
+/// As [`served`], for a graph whose application notes something of its threads, such as a title: `note` adds to an order
+/// that begins one what whoever gave it has not said.
+pub fn served_noting<S: State, C: Send + Sync + 'static>(
+    graph: Compiled<S, C>,
+    context: impl Fn(&Order) -> Result<C, Problem> + Send + Sync + 'static,
+    note: impl Fn(Order) -> Order + Send + Sync + 'static,
+) -> Arc<dyn Served> {
+    Arc::new(Graph { graph, context: Arc::new(context), note: Arc::new(note), stores: None })
 }
 
 type MakeContext<C> = Arc<dyn Fn(&Order) -> Result<C, Problem> + Send + Sync>;
+type Note = Arc<dyn Fn(Order) -> Order + Send + Sync>;
 
 struct Graph<S, C> {
     graph: Compiled<S, C>,
     context: MakeContext<C>,
+    note: Note,
     stores: Option<Stores>,
 }
 
@@ -84,8 +96,12 @@ impl<S: State, C: Send + Sync + 'static> Served for Graph<S, C> {
     }
 
     fn kept_in(&self, stores: &Stores) -> Arc<dyn Served> {
-        let (graph, context) = (self.graph.clone(), self.context.clone());
-        Arc::new(Self { graph, context, stores: Some(stores.clone()) })
+        let (graph, context, note) = (self.graph.clone(), self.context.clone(), self.note.clone());
+        Arc::new(Self { graph, context, note, stores: Some(stores.clone()) })
+    }
+
+    fn noted(&self, order: Order) -> Order {
+        (self.note)(order)
     }
 
     fn check<'a>(&'a self, order: &'a Order) -> Asked<'a, ()> {

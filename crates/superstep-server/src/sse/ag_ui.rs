@@ -1,23 +1,30 @@
 //! What is told, in the words of AG-UI.
 //!
 //! Hears everything from the beginning and tells what comes after the reader's last event: a message that a piece belongs
-//! to may have begun before it. States are told whole, at the start and at the end.
+//! to may have begun before it. States are told whole at the start and at the end, and as patches in between (`states`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+mod states;
+
 use super::{Line, View};
 use crate::hub::Told;
+use crate::registry::Served;
+use states::States;
 
-/// Events of AG-UI, for a reader that has those up to `after`.
+/// Events of AG-UI about a thread of this graph, for a reader that has those up to `after`.
 #[must_use]
-pub fn ag_ui(after: Option<u64>) -> impl View {
-    AgUi { after: after.unwrap_or(0), open: BTreeSet::new(), said: BTreeSet::new(), calls: BTreeMap::new() }
+pub fn ag_ui(after: Option<u64>, graph: Arc<dyn Served>) -> impl View {
+    let (open, said, calls) = Default::default();
+    AgUi { after: after.unwrap_or(0), states: States::new(graph), open, said, calls }
 }
 
 struct AgUi {
     after: u64,
+    states: States,
     /// Messages that have begun.
     open: BTreeSet<String>,
     /// Messages that were told whole.
@@ -27,6 +34,12 @@ struct AgUi {
 }
 
 impl View for AgUi {
+    async fn prepare(&mut self, told: &Told) {
+        if told.kind() == "on_checkpoint" && is_whole(told.event()) {
+            self.states.look(told, told.number() <= self.after).await;
+        }
+    }
+
     fn tell(&mut self, told: &Told) -> Vec<Line> {
         let events = self.events(told.kind(), told.event());
         if told.number() <= self.after {
@@ -40,8 +53,12 @@ impl View for AgUi {
 impl AgUi {
     fn events(&mut self, kind: &str, event: &Value) -> Vec<Value> {
         let (data, metadata) = (&event["data"], &event["metadata"]);
-        if event["parent_ids"].as_array().is_some_and(Vec::is_empty) {
-            return whole(kind, event);
+        if is_whole(event) {
+            let events =
+                if kind == "on_checkpoint" { self.states.take().into_iter().collect() } else { whole(kind, event) };
+            let snapshots = events.iter().filter_map(|event| event.get("snapshot"));
+            snapshots.for_each(|state| self.states.told(state));
+            return events;
         }
         let is_node = event["name"] == metadata["node"];
         match kind {
@@ -93,6 +110,11 @@ impl AgUi {
         }
         events
     }
+}
+
+/// Whether an event is about the run as a whole.
+fn is_whole(event: &Value) -> bool {
+    event["parent_ids"].as_array().is_some_and(Vec::is_empty)
 }
 
 /// What the run as a whole says.

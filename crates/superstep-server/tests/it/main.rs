@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod bench;
 mod guards;
 mod life;
 mod refusals;
+mod reliable;
 mod streams;
 mod support;
 mod system;

@@ -66,6 +66,7 @@ async fn an_order_that_the_graph_refuses_leaves_nothing_behind() {
     let rows = [
         (What::Start(json!({"topic": 1, "colour": 2})), 422, vec!["/colour", "/topic"]),
         (What::Start(json!({"colour": 2})), 422, vec!["/colour", "/topic"]),
+        (What::Start(json!({"topic": "sea", "rounds": 1001})), 422, vec!["/rounds"]),
         (What::Start(json!([])), 422, vec![""]),
         (What::GoOn, 422, vec![]),
     ];

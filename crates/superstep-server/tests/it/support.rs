@@ -30,6 +30,7 @@ use utoipa_axum::routes;
 pub(crate) struct Tale {
     #[state(required)]
     topic: String,
+    #[state(max = 1000)]
     rounds: u32,
     asks: bool,
     approved: Option<bool>,

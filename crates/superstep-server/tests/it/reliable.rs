@@ -1,0 +1,307 @@
+//! What is promised also when stores are slow or away, runs cannot be taken up, and more is said than is held.
+
+use std::time::Duration;
+
+use serde_json::json;
+use superstep::core::id::InterruptId;
+use superstep_server::{Desk, FeedEnd, Order, ResumeRuns, RingSize, RunStatus, ThreadRecord, What};
+use tokio::time::timeout;
+
+use crate::bench::{Bench, heard, order};
+use crate::life::until;
+
+const LONG: Duration = Duration::from_secs(30);
+
+async fn known(desk: &Desk, thread: &str) -> ThreadRecord {
+    desk.known(&thread.into()).await.unwrap()
+}
+
+fn count(heard: &[(u64, String)], kind: &str) -> usize {
+    heard.iter().filter(|(_, told)| told == kind).count()
+}
+
+/// R-SRV-9: what is not stored yet is held beyond the size of the ring, for whoever comes back.
+#[tokio::test]
+async fn what_is_not_stored_yet_is_held_for_readers_that_come_back() {
+    let bench = Bench::new();
+    let mut config = bench.config();
+    config.ring = RingSize { events: 20, ..RingSize::default() };
+    let server = bench.serve(config).await;
+    let desk = server.desk();
+    desk.start(order("t", json!({"says": 200, "gated": true}))).await.unwrap();
+    let mut feed = desk.watch(&"t".into(), None).await.unwrap();
+    let mut first = Vec::new();
+    while count(&first, "on_custom_event") < 200 {
+        let told = timeout(LONG, feed.next()).await.unwrap().expect("nothing is let go of before it is stored");
+        first.push((told.number(), told.kind().to_owned()));
+    }
+    // None of it is stored: the superstep is not over.
+    let mut back = desk.watch(&"t".into(), Some(first[3].0)).await.unwrap();
+    for expected in &first[4..] {
+        let told = timeout(LONG, back.next()).await.unwrap().unwrap();
+        assert_eq!((told.number(), told.kind()), (expected.0, expected.1.as_str()));
+    }
+    bench.go_on();
+    let whole = heard(desk, "t", None).await;
+    assert_eq!(whole[..first.len()], first);
+    assert_eq!(whole.last().unwrap().1, "on_chain_end");
+}
+
+/// R-SRV-9: past the hard limit a reader is told that it has to wait, and then misses nothing.
+#[tokio::test]
+async fn a_reader_is_told_when_more_was_said_than_is_held_or_stored() {
+    let bench = Bench::new();
+    let mut config = bench.config();
+    config.ring = RingSize { events: 2, ..RingSize::default() };
+    let server = bench.serve(config).await;
+    let desk = server.desk();
+    desk.start(order("t", json!({"says": 1000, "gated": true}))).await.unwrap();
+    bench.said().await;
+    let mut feed = desk.watch(&"t".into(), None).await.unwrap();
+    let mut whole = Vec::new();
+    while let Some(told) = timeout(LONG, feed.next()).await.unwrap() {
+        whole.push((told.number(), told.kind().to_owned()));
+    }
+    let Some(FeedEnd::Failed(problem)) = feed.end() else { panic!("{:?}", feed.end()) };
+    assert_eq!((problem.status(), problem.is_retryable()), (503, true));
+    bench.go_on();
+    until(desk, &"t".into(), RunStatus::Finished).await;
+    whole.extend(heard(desk, "t", whole.last().map(|(number, _)| *number)).await);
+    assert_eq!(count(&whole, "on_custom_event"), 1000);
+    let numbers: Vec<u64> = whole.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+}
+
+/// R-SRV-9: an event that takes long to be saved is not passed by those that come after it.
+#[tokio::test]
+async fn an_event_that_is_saved_slowly_is_not_passed() {
+    let bench = Bench::new();
+    let server = bench.serve(bench.config()).await;
+    let desk = server.desk();
+    bench.hold();
+    desk.start(order("t", json!({"says": 3, "gated": true, "waits_for_hold": true}))).await.unwrap();
+    let mut feed = desk.watch(&"t".into(), None).await.unwrap();
+    let mut live = Vec::new();
+    bench.said().await;
+    // Longer than anybody looks for an event that is missing.
+    while let Ok(Some(told)) = timeout(Duration::from_millis(700), feed.next()).await {
+        live.push((told.number(), told.kind().to_owned()));
+    }
+    assert_eq!(count(&live, "on_custom_event"), 0);
+    bench.release();
+    bench.go_on();
+    while let Some(told) = timeout(LONG, feed.next()).await.unwrap() {
+        live.push((told.number(), told.kind().to_owned()));
+    }
+    assert_eq!(count(&live, "on_custom_event"), 3);
+    let served = desk.served("work").unwrap();
+    let kept = served.events(&"t".into(), &superstep::EventsQuery::default()).await.unwrap();
+    let kept = kept.into_iter().map(|kept| (kept.number, kept.event["event"].as_str().unwrap().to_owned()));
+    assert_eq!(live, kept.collect::<Vec<_>>());
+}
+
+/// R-SRV-19: a run that cannot be taken up says why, and goes on with one call when that is mended.
+#[tokio::test]
+async fn a_run_that_cannot_be_taken_up_says_why_and_goes_on_when_asked() {
+    let bench = Bench::new();
+    bench.died(&order("t", json!({"says": 1}))).await;
+    bench.set_key(false);
+    let server = bench.serve(bench.config()).await;
+    let desk = server.desk();
+    let record = known(desk, "t").await;
+    assert_eq!(record.status, RunStatus::Interrupted);
+    assert_eq!(record.failure.unwrap().message, "the model has no key");
+    bench.set_key(true);
+    desk.start(Order::new("work", "t", What::GoOn)).await.unwrap();
+    assert_eq!(count(&heard(desk, "t", None).await, "on_custom_event"), 1);
+    let record = known(desk, "t").await;
+    assert_eq!((record.status, record.failure), (RunStatus::Finished, None));
+}
+
+/// R-SRV-19: a store that is away for a moment while a run is taken up is no fault of the run; it is tried again.
+#[tokio::test]
+async fn a_run_is_taken_up_when_the_store_is_back() {
+    let bench = Bench::new();
+    let died = order("t", json!({"says": 1}));
+    bench.died(&died).await;
+    bench.lock(1);
+    let server = bench.serve(bench.config()).await;
+    let desk = server.desk();
+    assert_eq!(server.taken_up(), 1);
+    assert_eq!(desk.run(died.run).await.unwrap().unwrap().status, RunStatus::Running);
+    timeout(LONG, bench.said()).await.unwrap();
+    until(desk, &"t".into(), RunStatus::Finished).await;
+}
+
+/// R-SRV-19: a run that did not end is closed once another has begun on its thread.
+#[tokio::test]
+async fn a_run_that_did_not_end_is_closed_by_the_next_one() {
+    let bench = Bench::new();
+    let server = bench.serve(bench.config()).await;
+    let (desk, older, newer) = (server.desk(), order("t", json!({})), order("t", json!({})));
+    desk.start(older.clone()).await.unwrap();
+    heard(desk, "t", None).await;
+    bench.forget_ends().await;
+    let refused = Order::new("work", "t", What::Answer([(InterruptId::from_bits(7), json!(1))].into()));
+    desk.start(refused).await.unwrap_err();
+    assert_eq!(desk.run(older.run).await.unwrap().unwrap().status, RunStatus::Running);
+    desk.start(newer.clone()).await.unwrap();
+    heard(desk, "t", None).await;
+    assert_eq!(desk.run(older.run).await.unwrap().unwrap().status, RunStatus::Stopped);
+    assert_eq!(desk.run(newer.run).await.unwrap().unwrap().status, RunStatus::Finished);
+}
+
+/// R-SRV-19: runs that are taken up wait for a place where as many run as may.
+#[tokio::test]
+async fn a_run_that_is_taken_up_waits_for_a_place() {
+    let bench = Bench::new();
+    for thread in ["t1", "t2"] {
+        bench.died(&order(thread, json!({"gated": true}))).await;
+    }
+    let mut config = bench.config();
+    config.max_runs = 1;
+    let server = bench.serve(config).await;
+    assert_eq!(server.taken_up(), 2);
+    bench.said().await;
+    for _ in 0..2 {
+        bench.go_on();
+    }
+    for thread in ["t1", "t2"] {
+        let done = async {
+            while server
+                .desk()
+                .record(&thread.into())
+                .await
+                .unwrap()
+                .is_none_or(|known| known.status != RunStatus::Finished)
+            {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(LONG, done).await.unwrap();
+    }
+}
+
+/// R-SRV-19: the record of an older run that was never closed is, and moves nothing.
+#[tokio::test]
+async fn an_older_run_that_did_not_end_is_closed_and_not_taken_up() {
+    let bench = Bench::new();
+    let old = order("t", json!({"says": 1}));
+    let server = bench.serve(bench.config()).await;
+    server.desk().start(order("t", json!({}))).await.unwrap();
+    let before = heard(server.desk(), "t", None).await;
+    let newest = known(server.desk(), "t").await;
+    server.shutdown().await;
+    bench.died(&old).await;
+    let server = bench.serve(bench.config()).await;
+    let desk = server.desk();
+    assert_eq!(desk.run(old.run).await.unwrap().unwrap().status, RunStatus::Stopped);
+    assert_eq!(known(desk, "t").await, newest);
+    assert_eq!(heard(desk, "t", None).await, before);
+}
+
+/// R-SRV-19: the end of a run is written down also when the store was away for a moment.
+#[tokio::test]
+async fn the_end_of_a_run_is_written_down_when_the_store_is_back() {
+    let bench = Bench::new();
+    let server = bench.serve(bench.config()).await;
+    let desk = server.desk();
+    desk.start(order("t", json!({"gated": true}))).await.unwrap();
+    let mut feed = desk.watch(&"t".into(), None).await.unwrap();
+    bench.fail(1);
+    bench.go_on();
+    while timeout(LONG, feed.next()).await.unwrap().is_some() {}
+    assert_eq!(known(desk, "t").await.status, RunStatus::Finished);
+    assert_eq!(desk.running(&"t".into()), None);
+}
+
+/// R-SRV-19: a thread has records of its newest runs alone, and none once it is deleted; no run begins meanwhile.
+#[tokio::test]
+async fn records_of_old_runs_go_and_all_of_them_with_their_thread() {
+    let bench = Bench::new();
+    let server = bench.serve(bench.config()).await;
+    let desk = server.desk();
+    desk.start(order("t", json!({}))).await.unwrap();
+    let first = heard(desk, "t", None).await;
+    for _ in 0..24 {
+        desk.start(order("t", json!({}))).await.unwrap();
+        heard(desk, "t", None).await;
+    }
+    desk.start(order("other", json!({}))).await.unwrap();
+    heard(desk, "other", None).await;
+    let runs = bench.runs().await;
+    assert_eq!(runs.iter().filter(|run| run["order"]["thread"] == "t").count(), 20);
+    let newest = known(desk, "t").await.run.to_string();
+    assert!(runs.iter().any(|run| run["order"]["run"] == json!(newest)));
+
+    bench.hold();
+    let forgetting = tokio::spawn({
+        let desk = desk.clone();
+        async move { desk.forget(&"t".into()).await }
+    });
+    bench.held().await;
+    assert_eq!(desk.start(order("t", json!({}))).await.unwrap_err().status(), 409);
+    bench.release();
+    forgetting.await.unwrap().unwrap();
+    assert_eq!(bench.runs().await.len(), 1);
+    assert_eq!(desk.watch(&"t".into(), None).await.err().unwrap().status(), 404);
+    // A thread of the same name is another one.
+    desk.start(order("t", json!({}))).await.unwrap();
+    assert_eq!(heard(desk, "t", None).await, first);
+}
+
+/// R-SRV-19: on request, too, a run that died before its input was saved begins with it.
+#[tokio::test]
+async fn a_run_that_had_saved_nothing_goes_on_with_what_was_asked_of_it() {
+    let bench = Bench::new();
+    let died = order("t", json!({"says": 2})).metadata("colour", "red");
+    bench.died(&died).await;
+    let mut config = bench.config();
+    config.resume = ResumeRuns::OnRequest;
+    let server = bench.serve(config).await;
+    let desk = server.desk();
+    assert_eq!(known(desk, "t").await.status, RunStatus::Interrupted);
+    desk.start(Order::new("work", "t", What::GoOn)).await.unwrap();
+    assert_eq!(count(&heard(desk, "t", None).await, "on_custom_event"), 2);
+    let state = desk.served("work").unwrap().state(&"t".into()).await.unwrap();
+    assert_eq!((&state.values["topic"], &state.metadata["colour"]), (&json!("sea"), &json!("red")));
+}
+
+/// R-SRV-9, R-SRV-19: a run that was done and did not live to save its last event has an end for readers.
+#[tokio::test]
+async fn a_run_that_died_before_its_end_was_saved_has_an_end_after_a_restart() {
+    for resume in [ResumeRuns::Automatically, ResumeRuns::OnRequest] {
+        let bench = Bench::new();
+        let server = bench.serve(bench.config()).await;
+        bench.lose_end(true);
+        server.desk().start(order("t", json!({}))).await.unwrap();
+        let whole = heard(server.desk(), "t", None).await;
+        server.shutdown().await;
+        bench.lose_end(false);
+        bench.forget_ends().await;
+        let mut config = bench.config();
+        config.resume = resume;
+        let server = bench.serve(config).await;
+        let desk = server.desk();
+        assert_eq!(known(desk, "t").await.status, RunStatus::Finished);
+        let mut feed = desk.watch(&"t".into(), None).await.unwrap();
+        let mut told = Vec::new();
+        while let Some(next) = feed.next().await {
+            told.push(next);
+        }
+        let (last, start) = (told.last().unwrap(), told.first().unwrap().event());
+        assert_eq!((told.len(), last.kind(), &last.event()["parent_ids"]), (whole.len(), "on_chain_end", &json!([])));
+        assert!(last.number() > whole.last().unwrap().0);
+        let event = last.event();
+        assert_eq!((&event["run_id"], &event["name"]), (&start["run_id"], &start["name"]));
+        assert_eq!(
+            (&event["metadata"]["seq"], &event["data"]["output"]["topic"]),
+            (&json!(last.number()), &json!("sea"))
+        );
+        // Once is enough.
+        server.shutdown().await;
+        bench.forget_ends().await;
+        let server = bench.serve(bench.config()).await;
+        assert_eq!(heard(server.desk(), "t", None).await.len(), told.len());
+    }
+}
