@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep::model::{ModelInfo, ModelKind, SharedModel};
-use superstep::{Result, Retry};
-use superstep_server::{App, Limit, Models, Problem, served};
+use superstep::{Compiled, Result, Retry, Threads};
+use superstep_server::{App, Desk, Limit, Models, Problem, served_noting};
 
 use crate::evidence::Evidence;
 use crate::graph::draw;
 use crate::hall::Hall;
-use crate::http::{Options, plain, routes};
+use crate::http::{Options, noted, plain, routes};
+use crate::state::Debate;
 use crate::transcript::described;
 use crate::voices::Voices;
 
@@ -40,12 +41,15 @@ impl Default for Settings {
 /// When the folder of evidence cannot be read.
 pub fn app(settings: Settings, models: Models) -> Result<App> {
     let evidence = settings.evidence.as_deref().map(Evidence::open).transpose()?.map(Arc::new);
-    let platform = Platform(Arc::new(Inner { settings, models, evidence }));
     let graph = draw(Retry::exponential(3)).compile()?;
+    let platform = Platform(Arc::new(Inner { settings, models, evidence, graph: graph.clone() }));
     let hall = platform.clone();
-    let graph = served(graph, move |order| hall.hall(&Options::read(&order.options)));
-    let app = App::new("debate", "Debate").graph(graph).routes(routes(platform)).page("debate.html");
-    Ok(app.without_script(|desk, id| async move { plain(&desk, &id).await }))
+    let graph = served_noting(graph, move |order| hall.hall(&Options::read(&order.options)), noted);
+    let app = App::new("debate", "Debate").graph(graph).routes(routes(platform.clone())).page("debate.html");
+    Ok(app.without_script(move |desk, id| {
+        let platform = platform.clone();
+        async move { plain(&desk, &platform, &id).await }
+    }))
 }
 
 /// What all debates have in common.
@@ -56,6 +60,7 @@ struct Inner {
     settings: Settings,
     models: Models,
     evidence: Option<Arc<Evidence>>,
+    graph: Compiled<Debate, Hall>,
 }
 
 /// The rule-based voices, as requests name them.
@@ -67,9 +72,15 @@ impl Platform {
     /// # Errors
     /// When its model is not known, or cannot be asked.
     pub(crate) fn hall(&self, options: &Options) -> Result<Hall, Problem> {
-        let mut hall = Hall::new(self.model(options)?).approval(options.approval).fact_check(options.fact_check);
+        let hall = Hall::new(self.model(options)?).approval(options.approval).fact_check(options.fact_check);
+        let mut hall = hall.seed(options.seed);
         hall.evidence = self.0.evidence.clone();
         Ok(hall)
+    }
+
+    /// Debates that are kept where this desk keeps them.
+    pub(crate) fn threads(&self, desk: &Desk) -> Threads<Debate, Hall> {
+        self.0.graph.threads().checkpointer(desk.config().stores.checkpoints.clone())
     }
 
     fn model(&self, options: &Options) -> Result<SharedModel, Problem> {

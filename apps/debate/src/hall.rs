@@ -20,13 +20,15 @@ pub struct Hall {
     pub fact_check: FactCheck,
     /// Where claims are looked up.
     pub evidence: Option<Arc<Evidence>>,
+    /// What weights on this machine draw their chance from.
+    pub seed: u64,
 }
 
 impl Hall {
     /// A hall in which nobody is asked and nothing is looked up.
     #[must_use]
     pub fn new(model: impl Into<SharedModel>) -> Self {
-        Self { model: model.into(), approval: Approval::Off, fact_check: FactCheck::Off, evidence: None }
+        Self { model: model.into(), approval: Approval::Off, fact_check: FactCheck::Off, evidence: None, seed: 0 }
     }
 
     /// Asks a person at these times.
@@ -40,6 +42,13 @@ impl Hall {
     #[must_use]
     pub fn fact_check(mut self, fact_check: FactCheck) -> Self {
         self.fact_check = fact_check;
+        self
+    }
+
+    /// Lets weights on this machine draw their chance from this.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
         self
     }
 

@@ -3,6 +3,8 @@
 //! The desk of the server does the work; here stands what is asked and how it is shown. What a debate was begun with
 //! travels in the options of its order, so that it goes on the same way after an answer, a stop or a crash.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -11,8 +13,8 @@ use serde_json::{Value, json};
 use superstep::Answers;
 use superstep::core::id::ThreadId;
 use superstep_server::{
-    After, Asks, Body, Desk, Feed, FeedEnd, Order, Problem, RecordsQuery, RunStatus, Stop, ThreadRecord, Visitor, What,
-    ag_ui, events, fresh_thread, sse,
+    After, Asks, Body, Desk, Feed, FeedEnd, Order, Problem, RecordsQuery, RunStatus, Served, Stop, ThreadRecord,
+    Visitor, What, ag_ui, events, fresh_thread, sse,
 };
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -22,6 +24,7 @@ mod shown;
 mod view;
 
 pub use asked::Options;
+pub(crate) use asked::noted;
 use asked::{Approving, Format, Listing, Opening, Streaming, Writing, Written};
 use shown::{heading, shown};
 use view::Debating;
@@ -67,7 +70,7 @@ async fn open(
     let waits = wants_json(&headers);
     let thread = opening.thread()?.unwrap_or_else(fresh_thread);
     // The time of a debate that was begun before is its own.
-    let is_new = shown::debate(&desk, &thread).await?.is_none();
+    let is_new = platform.threads(&desk).status(&thread).await?.is_none();
     let input = opening.input(is_new)?;
     let options = Options { is_paced: !waits, ..opening.options() };
     // A model that cannot be asked is found out before there is a debate.
@@ -76,7 +79,7 @@ async fn open(
     // What is refused is not counted.
     desk.served(GRAPH)?.check(&order).await?;
     let pass = desk.admit(GRAPH, visitor, platform.limit())?;
-    desk.start_admitted(order.title(opening.topic.trim()), pass).await?;
+    desk.start_admitted(noted(order), pass).await?;
     let feed = match opening.detach {
         true => desk.watch(&thread, None).await?,
         false => desk.attend(&thread, None, Stop::AfterStep).await?,
@@ -84,7 +87,7 @@ async fn open(
     let record = desk.known(&thread).await?;
     let mut response = match waits {
         true => waited(&desk, &platform, feed).await?,
-        false => streamed(feed, opening.format, None, heading(&record, &platform)),
+        false => streamed(feed, (opening.format, None), heading(&record, &platform), desk.served(GRAPH)?),
     };
     name(response.headers_mut(), &thread);
     Ok(response)
@@ -119,7 +122,7 @@ async fn stream(
     // From the beginning, whatever the reader has: a view knows the round by what came before.
     let whole = asked.format != Format::Events;
     let feed = desk.watch(&record.thread, after.filter(|_| !whole)).await?;
-    Ok(streamed(feed, asked.format, after, heading(&record, &platform)))
+    Ok(streamed(feed, (asked.format, after), heading(&record, &platform), desk.served(GRAPH)?))
 }
 
 /// Answers a debate that waits for a person.
@@ -219,12 +222,13 @@ async fn settings(Extension(platform): Extension<Platform>) -> Json<Value> {
 )]
 async fn write(
     State(desk): State<Desk>,
+    Extension(platform): Extension<Platform>,
     Path(id): Path<String>,
     Asks(asked): Asks<Writing>,
 ) -> Result<Response, Problem> {
     let record = known(&desk, id).await?;
-    let mut debate = shown::debate(&desk, &record.thread).await?.ok_or_else(|| nothing_said(&record.thread))?;
-    shown::lay_over(&record, &mut debate);
+    let seen = shown::seen(&desk, &platform, &record).await?;
+    let debate = seen.ok_or_else(|| nothing_said(&record.thread))?.debate;
     let (kind, ending, text) = match asked.format {
         Written::Md => ("text/markdown; charset=utf-8", "md", transcript::markdown(&debate)),
         Written::Json => ("application/json", "json", transcript::json(&debate).to_string()),
@@ -235,11 +239,11 @@ async fn write(
 }
 
 /// A debate to be read without script, once it is over.
-pub(crate) async fn plain(desk: &Desk, id: &str) -> Option<String> {
+pub(crate) async fn plain(desk: &Desk, platform: &Platform, id: &str) -> Option<String> {
     let record = desk.record(&ThreadId::from(id)).await.ok()??;
     let is_over = record.graph == GRAPH && record.status == RunStatus::Finished;
-    let debate = shown::debate(desk, &record.thread).await.ok()?.filter(|_| is_over);
-    debate.map(|debate| transcript::html(&debate))
+    let seen = shown::seen(desk, platform, &record).await.ok()?.filter(|_| is_over);
+    seen.map(|seen| transcript::html(&seen.debate))
 }
 
 async fn known(desk: &Desk, id: String) -> Result<ThreadRecord, Problem> {
@@ -252,11 +256,11 @@ fn nothing_said(thread: &ThreadId) -> Problem {
     Problem::not_found(format!("nothing was said yet in debate `{thread}`")).on_thread(thread)
 }
 
-fn streamed(feed: Feed, format: Format, after: Option<u64>, heading: Value) -> Response {
+fn streamed(feed: Feed, (format, after): (Format, Option<u64>), heading: Value, graph: Arc<dyn Served>) -> Response {
     match format {
         Format::Events => sse(feed, events),
         Format::Debate => sse(feed, Debating::new(heading, after)),
-        Format::AgUi => sse(feed, ag_ui(after)),
+        Format::AgUi => sse(feed, ag_ui(after, graph)),
     }
 }
 

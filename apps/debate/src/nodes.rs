@@ -3,6 +3,7 @@
 //! One file for each kind of place. Nodes read the time from the run and never from the machine.
 
 mod approval;
+mod brief;
 mod fact_check;
 mod voice;
 

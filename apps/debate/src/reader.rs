@@ -38,12 +38,18 @@ pub async fn read(threads: &Threads<Debate, Hall>, thread: impl Into<ThreadId>) 
         debate.start_time = Some(began(threads, thread, &snapshot).await?);
     }
     let failure = snapshot.tasks.iter().find_map(|task| task.error.clone()).filter(|_| has_failed);
-    if has_failed && debate.status == Status::Running {
-        debate.status = Status::Error;
-        debate.end_time = Some(time(snapshot.checkpoint.time)?);
+    if has_failed {
+        fail(&mut debate, Some(time(snapshot.checkpoint.time)?));
     }
     let question = snapshot.questions().first().map(|question| (*question).clone());
     Ok(Seen { debate, failure, question, next: snapshot.next })
+}
+
+/// Shows a debate as one in `error` after a turn that failed; one that is over stays as it is.
+pub(crate) fn fail(debate: &mut Debate, at: Option<Time>) {
+    if debate.status == Status::Running {
+        (debate.status, debate.end_time) = (Status::Error, at);
+    }
 }
 
 /// Writes down what a debate of an older version does not say of itself: when it began. True when there was something

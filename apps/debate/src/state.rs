@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
 use superstep::core::error::Problem;
 use superstep::core::time::Time;
 use superstep::{Code, Error, Message, Messages, Result, State};
@@ -84,7 +85,7 @@ impl Status {
 
 impl<'de> Deserialize<'de> for Status {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let given = serde_json::Value::deserialize(deserializer)?;
+        let given = Value::deserialize(deserializer)?;
         let known = [Self::Running, Self::Completed, Self::Error];
         known.into_iter().find(|status| given == status.name()).ok_or_else(|| {
             let given = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
@@ -121,14 +122,21 @@ impl Debate {
     /// Lists every problem, with JSON pointers: a topic without letters or longer than [`LONGEST_TOPIC`], rounds out
     /// of range.
     pub fn open(topic: &str, max_rounds: u32, now: Time) -> Result<DebateUpdate> {
-        let topic = topic.trim();
-        let problems: Vec<Problem> = topic_problem(topic).into_iter().chain(rounds_problem(max_rounds)).collect();
-        if !problems.is_empty() {
-            return Err(Error::listing(Code::InputInvalid, "a debate cannot begin like this", problems));
-        }
-        // With an id, so that an input that is given again after a crash does not double the line.
-        let line = Message::user(format!("Debate topic: {topic}")).with_id("topic");
+        let (topic, line) = opening(topic, max_rounds)?;
         Ok(Self::input().messages(line).topic(topic).max_rounds(max_rounds).start_time(now))
+    }
+
+    /// As [`Debate::open`], in JSON; without a time for a debate that has one already.
+    ///
+    /// # Errors
+    /// As [`Debate::open`].
+    pub fn open_json(topic: &str, max_rounds: u32, now: Option<Time>) -> Result<Value> {
+        let (topic, line) = opening(topic, max_rounds)?;
+        let mut input = json!({ "messages": [line], "topic": topic, "maxRounds": max_rounds });
+        if let Some(now) = now {
+            input["startTime"] = json!(now);
+        }
+        Ok(input)
     }
 
     /// Everything that is wrong with the state, with JSON pointers.
@@ -184,6 +192,17 @@ impl Debate {
     pub fn is_usage_estimated(&self) -> bool {
         self.messages.iter().filter_map(|message| message.usage.as_ref()).any(|usage| usage.estimated)
     }
+}
+
+/// The topic without spaces around it, and the user's line about it.
+fn opening(topic: &str, max_rounds: u32) -> Result<(&str, Message)> {
+    let topic = topic.trim();
+    let problems: Vec<Problem> = topic_problem(topic).into_iter().chain(rounds_problem(max_rounds)).collect();
+    if !problems.is_empty() {
+        return Err(Error::listing(Code::InputInvalid, "a debate cannot begin like this", problems));
+    }
+    // With an id, so that an input that is given again after a crash does not double the line.
+    Ok((topic, Message::user(format!("Debate topic: {topic}")).with_id("topic")))
 }
 
 fn topic_problem(topic: &str) -> Option<Problem> {

@@ -2,8 +2,6 @@
 //!
 //! Topics and turns are shown as text: what looks like markup in them is escaped where markup means something.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 use superstep::Message;
 use superstep::model::{ModelInfo, ModelKind};
@@ -25,52 +23,47 @@ pub const fn label(kind: ModelKind) -> &'static str {
 /// As Markdown.
 #[must_use]
 pub fn markdown(debate: &Debate) -> String {
-    let mut text = format!("# {}\n\n", escaped(&debate.topic));
-    for line in facts(debate) {
-        let _ = writeln!(text, "- {}", escaped(&line));
-    }
-    for part in parts(debate) {
-        let _ = match part {
-            Part::Heading(heading) => writeln!(text, "\n## {heading}"),
-            Part::Said(name, said) => writeln!(text, "\n**{name}:** {}", escaped(&said)),
-            Part::Found(found) => writeln!(text, "\n- {}", escaped(&found)),
-        };
-    }
-    text
+    let title = format!("# {}\n\n", escaped(&debate.topic));
+    let fact = |line: &str| format!("- {}\n", escaped(line));
+    written(debate, title, fact, |part| match part {
+        Part::Heading(heading) => format!("\n## {heading}\n"),
+        Part::Said(name, said) => format!("\n**{name}:** {}\n", escaped(&said)),
+        Part::Found(found) => format!("\n- {}\n", escaped(&found)),
+    })
 }
 
 /// As plain text.
 #[must_use]
 pub fn plain(debate: &Debate) -> String {
-    let mut text = format!("{}\n\n", debate.topic);
-    for line in facts(debate) {
-        let _ = writeln!(text, "{line}");
-    }
-    for part in parts(debate) {
-        let _ = match part {
-            Part::Heading(heading) => writeln!(text, "\n{}", heading.to_uppercase()),
-            Part::Said(name, said) => writeln!(text, "\n{name}: {said}"),
-            Part::Found(found) => writeln!(text, "\n{found}"),
-        };
-    }
-    text
+    let title = format!("{}\n\n", debate.topic);
+    written(
+        debate,
+        title,
+        |line| format!("{line}\n"),
+        |part| match part {
+            Part::Heading(heading) => format!("\n{}\n", heading.to_uppercase()),
+            Part::Said(name, said) => format!("\n{name}: {said}\n"),
+            Part::Found(found) => format!("\n{found}\n"),
+        },
+    )
 }
 
 /// As HTML, without a head or a body around it.
 #[must_use]
 pub fn html(debate: &Debate) -> String {
-    let mut text = format!("<h1>{}</h1>", entities(&debate.topic));
-    for line in facts(debate) {
-        let _ = write!(text, "<p>{}</p>", entities(&line));
-    }
-    for part in parts(debate) {
-        let _ = match part {
-            Part::Heading(heading) => write!(text, "<h2>{heading}</h2>"),
-            Part::Said(name, said) => write!(text, "<p><b>{name}:</b> {}</p>", entities(&said)),
-            Part::Found(found) => write!(text, "<p>{}</p>", entities(&found)),
-        };
-    }
-    text
+    let title = format!("<h1>{}</h1>", entities(&debate.topic));
+    let fact = |line: &str| format!("<p>{}</p>", entities(line));
+    written(debate, title, fact, |part| match part {
+        Part::Heading(heading) => format!("<h2>{heading}</h2>"),
+        Part::Said(name, said) => format!("<p><b>{name}:</b> {}</p>", entities(&said)),
+        Part::Found(found) => format!("<p>{}</p>", entities(&found)),
+    })
+}
+
+/// The title, the facts, then what was said, each in the words of a form.
+fn written(debate: &Debate, title: String, fact: impl Fn(&str) -> String, part: impl Fn(Part) -> String) -> String {
+    let facts = facts(debate).into_iter().map(|line| fact(&line));
+    [title].into_iter().chain(facts).chain(parts(debate).into_iter().map(part)).collect()
 }
 
 /// As JSON.
@@ -119,7 +112,10 @@ enum Part {
 
 /// What stands above what was said.
 fn facts(debate: &Debate) -> Vec<String> {
-    let voices = model(debate).map(|info| format!("Voices: {}/{} ({})", info.provider, info.name, label(info.kind)));
+    let voices = model(debate).map(|info| match info.kind {
+        ModelKind::Weights => format!("Voices: {info}, {}", label(info.kind)),
+        kind => format!("Voices: {}/{} ({})", info.provider, info.name, label(kind)),
+    });
     let state = format!("Status: {}, round {} of {}", debate.status.name(), debate.round, debate.max_rounds);
     let times = [("Began", debate.start_time), ("Ended", debate.end_time)];
     let times = times.into_iter().filter_map(|(what, time)| Some(format!("{what}: {}", time?)));

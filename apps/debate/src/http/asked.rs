@@ -4,12 +4,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use superstep::core::fault::Fault;
 use superstep::core::id::ThreadId;
 use superstep::core::suggest::known_names;
 use superstep::core::time::Time;
-use superstep_server::{Problem, RunStatus};
+use superstep_server::{Order, Problem, RunStatus, What};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::hall::{Approval, FactCheck};
@@ -67,19 +67,8 @@ impl Opening {
 
     /// The state it begins with; the time only of a debate that is new.
     pub(crate) fn input(&self, is_new: bool) -> Result<Value, Problem> {
-        let now = now()?;
-        // Says everything that is wrong, a topic of spaces among it.
-        drop(Debate::open(&self.topic, self.max_rounds, now)?);
-        let topic = self.topic.trim();
-        let mut input = json!({
-            // With an id, so that an input that is given again after a crash does not double the line.
-            "messages": [{ "role": "user", "content": format!("Debate topic: {topic}"), "id": "topic" }],
-            "topic": topic, "maxRounds": self.max_rounds,
-        });
-        if is_new {
-            input["startTime"] = json!(now);
-        }
-        Ok(input)
+        let now = is_new.then(now).transpose()?;
+        Ok(Debate::open_json(&self.topic, self.max_rounds, now)?)
     }
 
     pub(crate) fn options(&self) -> Options {
@@ -121,11 +110,28 @@ impl Options {
         serde_json::to_value(self).unwrap_or_default()
     }
 
+    /// Those of a debate that was begun with nothing but an input.
+    fn of_input(input: &Value) -> Self {
+        let rounds = input["maxRounds"].as_u64().and_then(|rounds| u32::try_from(rounds).ok());
+        Self { max_rounds: rounds.unwrap_or(ROUNDS), ..Self::default() }
+    }
+
     /// As they were stored.
     #[must_use]
     pub fn read(stored: &Value) -> Self {
         serde_json::from_value(stored.clone()).unwrap_or_default()
     }
+}
+
+/// An order with what lists show of a debate, as far as whoever gave it has not said so.
+pub(crate) fn noted(mut order: Order) -> Order {
+    let What::Start(input) = &order.what else { return order };
+    if order.options.is_null() {
+        order.options = Options::of_input(input).to_json();
+    }
+    let topic = input["topic"].as_str().map(|topic| topic.trim().to_owned());
+    order.title = order.title.or(topic);
+    order
 }
 
 /// How a debate is streamed.

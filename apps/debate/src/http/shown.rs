@@ -2,18 +2,19 @@
 
 use serde_json::{Value, json};
 use superstep::Code;
+use superstep::core::checkpoint::Question;
 use superstep::core::id::ThreadId;
 use superstep::core::time::Time;
-use superstep_server::{Desk, Problem, RunFailure, RunStatus, Shown, ThreadRecord};
+use superstep_server::{Desk, Problem, RunFailure, RunStatus, ThreadRecord};
 
-use super::{GRAPH, Options};
+use super::Options;
 use crate::app::Platform;
-use crate::state::{Debate, Status};
+use crate::reader::{Seen, fail, read};
 
 /// A debate whole.
 pub(super) async fn shown(desk: &Desk, platform: &Platform, record: &ThreadRecord) -> Result<Value, Problem> {
-    let state = state(desk, &record.thread).await?;
-    let values = state.as_ref().map_or(&Value::Null, |state| &state.values);
+    let seen = seen(desk, platform, record).await?;
+    let values = seen.as_ref().map_or(Value::Null, |seen| json!(seen.debate));
     let mut whole = heading(record, platform);
     // What the state says of itself counts more than what the run was asked.
     for key in ["topic", "maxRounds"] {
@@ -31,15 +32,14 @@ pub(super) async fn shown(desk: &Desk, platform: &Platform, record: &ThreadRecor
         "factCheckResults": values.get("factCheckResults").cloned().unwrap_or_else(|| json!([])),
         "tokenUsage": values["tokenUsage"].as_u64().unwrap_or(0),
         "startTime": values["startTime"],
-        "endTime": if record.status == RunStatus::Failed { json!(record.updated_at) } else { values["endTime"].clone() },
+        "endTime": values["endTime"],
         "failure": record.failure,
         "lastEventId": desk.last_event(&record.thread).await?,
     });
     if let (Value::Object(whole), Value::Object(added)) = (&mut whole, added) {
         whole.extend(added);
-        if let Some(question) = state.as_ref().and_then(|state| question(record, state)) {
-            whole.insert("question".to_owned(), question);
-        }
+        let question = seen.and_then(|seen| seen.question).filter(|_| record.status == RunStatus::Waiting);
+        whole.extend(question.map(|asked| ("question".to_owned(), question_shown(&asked))));
     }
     Ok(whole)
 }
@@ -80,14 +80,6 @@ pub(super) fn status<'a>(record: &ThreadRecord, in_state: Option<&'a str>) -> &'
     }
 }
 
-/// Lays over a state what only its run is known to have done: a turn that failed is no part of it.
-pub(super) fn lay_over(record: &ThreadRecord, debate: &mut Debate) {
-    if record.status == RunStatus::Failed {
-        debate.status = Status::Error;
-        debate.end_time = Time::parse(&record.updated_at).ok();
-    }
-}
-
 /// Why a debate failed, for somebody who waited for its end.
 pub(super) fn failed(failure: &RunFailure, thread: &ThreadId) -> Problem {
     let code = Code::ALL.iter().copied().find(|code| code.to_string() == failure.code).unwrap_or(Code::NodeFailed);
@@ -96,19 +88,20 @@ pub(super) fn failed(failure: &RunFailure, thread: &ThreadId) -> Problem {
     Problem::new(502, code, failure.message.clone()).hint(hint).on_thread(thread)
 }
 
-/// The state of a debate, typed; nothing when nothing was saved yet.
-pub(super) async fn debate(desk: &Desk, thread: &ThreadId) -> Result<Option<Debate>, Problem> {
-    let Some(state) = state(desk, thread).await? else { return Ok(None) };
-    let debate = serde_json::from_value(state.values);
-    debate.map(Some).map_err(|error| superstep::Error::internal(error.to_string()).into())
-}
-
-async fn state(desk: &Desk, thread: &ThreadId) -> Result<Option<Shown>, Problem> {
-    match desk.served(GRAPH)?.state(thread).await {
-        Ok(state) => Ok(Some(state)),
+/// A debate as its readers see it; nothing when nothing was saved yet.
+pub(super) async fn seen(desk: &Desk, platform: &Platform, record: &ThreadRecord) -> Result<Option<Seen>, Problem> {
+    let threads = platform.threads(desk);
+    match read(&threads, &record.thread).await {
+        Ok(mut seen) => {
+            // Also when the run could not say so on the thread.
+            if record.status == RunStatus::Failed {
+                fail(&mut seen.debate, Time::parse(&record.updated_at).ok());
+            }
+            Ok(Some(seen))
+        }
         // It is known, and has not saved anything yet.
-        Err(problem) if problem.status() == 404 => Ok(None),
-        Err(problem) => Err(problem),
+        Err(error) if error.code() == Code::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -122,8 +115,7 @@ fn message(message: &Value) -> Value {
     })
 }
 
-fn question(record: &ThreadRecord, state: &Shown) -> Option<Value> {
-    let asked = state.questions().next().filter(|_| record.status == RunStatus::Waiting)?;
+fn question_shown(asked: &Question) -> Value {
     let (id, value) = (&asked.id, &asked.value);
-    Some(json!({ "interruptId": id, "question": value["question"], "round": value["round"], "last": value["last"] }))
+    json!({ "interruptId": id, "question": value["question"], "round": value["round"], "last": value["last"] })
 }

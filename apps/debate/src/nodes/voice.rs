@@ -1,11 +1,11 @@
-//! The three voices. Each sends all that was said, and a cue, and returns one message.
+//! The three voices. Each sends all that was said, and a cue, and returns one message; weights are sent less (see `brief`).
 
 use std::sync::Arc;
 
-use superstep::model::{Request, Trouble};
+use superstep::model::{ModelKind, Request, Trouble};
 use superstep::{Command, Ctx, Cx, Message, NodeError, View};
 
-use super::now;
+use super::{brief, now};
 use crate::fact::{FactCheckResult, Verdict};
 use crate::hall::{FactCheck, Hall};
 use crate::prompt::{Cue, Role};
@@ -72,8 +72,16 @@ async fn speak(role: Role, debate: &Debate, hall: &Hall, cx: &Cx) -> Result<Mess
     };
     let notes = if role == Role::Moderator { notes(debate) } else { Vec::new() };
     let cue = Cue { role, round, rounds: debate.max_rounds, topic: debate.topic.clone(), notes };
-    let said = debate.messages.shared().cloned().chain([Arc::new(cue.message())]);
-    let answer = cx.model(&hall.model).request(Request::new(said)).await?;
+    let answer = match hall.model.info().kind {
+        ModelKind::Weights => {
+            let request = brief::request(&cue, debate, hall, cx);
+            brief::whole(cx.model(&hall.model).request(request).await?)
+        }
+        ModelKind::Rules | ModelKind::Remote => {
+            let said = debate.messages.shared().cloned().chain([Arc::new(cue.message())]);
+            cx.model(&hall.model).request(Request::new(said)).await?
+        }
+    };
     if answer.message.text().trim().is_empty() {
         return Err(Trouble::BadAnswer.error(&answer.model, "the answer has no text").into());
     }

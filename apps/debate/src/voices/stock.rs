@@ -32,12 +32,19 @@ pub(super) enum Fits {
     Change,
     /// What is there or is done already.
     Custom,
+    /// What is so still, and did not only happen once.
+    Lasting,
 }
 
 impl Fits {
     /// Whether a topic is of this kind.
     pub(super) fn suits(self, topic: &Topic) -> bool {
-        self == Self::All || (self == Self::Change) == topic.is_change
+        match self {
+            Self::All => true,
+            Self::Change => topic.is_change,
+            Self::Custom => !topic.is_change,
+            Self::Lasting => !topic.is_past,
+        }
     }
 }
 

@@ -173,7 +173,9 @@ async fn what_does_not_fit_is_refused() {
     for bad in [json!({ "maxRounds": 0 }), json!({ "maxRounds": 11 }), json!({ "topic": "x".repeat(501) })] {
         let error = graph.run(bad.clone()).thread("t").context(Hall::new(Speaker::default())).await.unwrap_err();
         let field = bad.as_object().unwrap().keys().next().unwrap();
-        assert!(error.message().contains(&format!("field `{field}`: expected at")), "{bad}: {error}");
+        let [problem] = error.problems() else { panic!("{bad}: {error}") };
+        assert_eq!((error.http_status(), &problem.pointer), (422, &format!("/{field}")), "{bad}: {error}");
+        assert!(problem.message.contains("expected at"), "{bad}: {error}");
     }
     assert!(after(opening(3), json!({ "round": -1 })).await.is_err());
     assert!(graph.threads().state("t").await.is_err(), "nothing of it was kept");

@@ -1,6 +1,6 @@
 //! Debates over HTTP: begun, watched, answered, stopped, read again.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use superstep_server::{Config, Stores};
 
 use super::served::{Platform, Sent, names, platform, started};
@@ -70,9 +70,46 @@ async fn ag_ui_hears_messages_and_steps() {
     let platform = platform(Speaker::default()).await;
     let (_, sent) = platform.debate(json!({ "maxRounds": 1, "format": "ag-ui" })).await;
     let turn = ["STEP_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "STEP_FINISHED"];
-    let start: &[&str] = &["RUN_STARTED", "STATE_SNAPSHOT"];
-    assert_eq!(names(&sent), [start, &turn, &turn, &turn, &["STATE_SNAPSHOT", "RUN_FINISHED"]].concat());
+    let (start, changed): (&[&str], &[&str]) = (&["RUN_STARTED", "STATE_SNAPSHOT"], &["STATE_DELTA"]);
+    let end: &[&str] = &["STATE_DELTA", "STATE_SNAPSHOT", "RUN_FINISHED"];
+    assert_eq!(names(&sent), [start, changed, &turn, changed, &turn, changed, &turn, end].concat());
     assert!(sent.iter().all(|sent| sent.data["type"] == sent.event.as_str()));
+}
+
+/// One operation of RFC 6902 on a field, or at the end of a list.
+fn patched(state: &mut Value, operation: &Value) {
+    let (path, value) = (operation["path"].as_str().unwrap(), operation["value"].clone());
+    let fields = state.as_object_mut().unwrap();
+    match (operation["op"].as_str().unwrap(), path.strip_suffix("/-")) {
+        ("add", Some(list)) => fields[&list[1..]].as_array_mut().unwrap().push(value),
+        ("add", None) => assert!(fields.insert(path[1..].to_owned(), value).is_none(), "{operation}"),
+        ("replace", None) => assert!(fields.insert(path[1..].to_owned(), value).is_some(), "{operation}"),
+        _ => panic!("{operation}"),
+    }
+}
+
+/// R-SRV-7: patches lead from the state at the start to the one after each superstep, over a question too, and at last to
+/// the one at the end. A voice adds what it says, and no more.
+#[tokio::test]
+async fn patches_of_ag_ui_lead_to_the_last_state() {
+    let platform = platform(Speaker::default()).await;
+    let (id, _) = platform.debate(json!({ "maxRounds": 1, "approval": "before_summary" })).await;
+    assert_eq!(answer(&platform, &id, true).await, 202);
+    let sent = platform.stream(&id, "ag-ui", None).await;
+    let mut state = json!(null);
+    for Sent { event, data, .. } in &sent {
+        match event.as_str() {
+            "STATE_DELTA" => data["delta"].as_array().unwrap().iter().for_each(|next| patched(&mut state, next)),
+            "STATE_SNAPSHOT" if state.is_null() => state = data["snapshot"].clone(),
+            "STATE_SNAPSHOT" => assert_eq!(state, data["snapshot"]),
+            _ => {}
+        }
+    }
+    assert_eq!((&state["status"], state["messages"].as_array().unwrap().len()), (&json!("completed"), 4));
+    let added = sent.iter().flat_map(|sent| sent.data["delta"].as_array().into_iter().flatten());
+    let messages: Vec<&Value> = added.filter(|next| next["path"] == "/messages/-").map(|next| &next["value"]).collect();
+    let names: Vec<&Value> = messages.iter().map(|message| &message["name"]).collect();
+    assert_eq!(names, ["optimist", "skeptic", "moderator"]);
 }
 
 /// R-DEB-31: whoever wants JSON waits and gets the state.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod approval;
+mod brief;
 mod crash;
 mod end_to_end;
 mod evidence;

@@ -1,10 +1,14 @@
 //! Debates of version 1.0.0, read and finished by version 1.1.0.
 
+use serde_json::json;
 use superstep::core::port::SharedCheckpointer;
+use superstep::core::time::Time;
 use superstep::prelude::*;
 use superstep::sqlite::Sqlite;
 use superstep_debate::{Debate as Now, Hall, Status, VERSIONS, bring_up_to_date, read};
+use superstep_server::{Config, Order, Stores, What};
 
+use crate::served::started;
 use crate::support::{Speaker, TOPIC, debates, history, speakers};
 
 /// The state as it was.
@@ -66,4 +70,25 @@ async fn an_older_debate_opens_and_goes_on() {
         assert_eq!(done.state.start_time.map(|time| time.as_unix_micros()), Some(first));
         assert_eq!(done.state.status, Status::Completed);
     }
+}
+
+/// R-DEB-18, R-DEB-33: an older debate that goes on behind HTTP is shown with the time it began.
+#[tokio::test]
+async fn an_older_debate_is_shown_with_its_beginning() {
+    let store = SharedCheckpointer::from(Memory::new());
+    begun(&store).await;
+    let first = history(&debates(store.clone()), "t").await[0].checkpoint.time;
+    let mut config = Config::new(Stores::memory());
+    config.stores.checkpoints = store;
+    let platform = started(config, Speaker::default()).await;
+    let desk = platform.server.desk();
+    let order = Order::new("debate", "t", What::GoOn).options(json!({ "model": "speaker" })).title(TOPIC);
+    desk.start(order).await.unwrap();
+    let mut feed = desk.watch(&"t".into(), None).await.unwrap();
+    while feed.next().await.is_some() {}
+    let began = Time::from_unix_micros(first).unwrap();
+    let shown = platform.json("/api/debate/t").await;
+    assert_eq!((&shown["startTime"], &shown["status"]), (&json!(began), &json!("completed")));
+    let text = platform.get("/api/debate/t/transcript?format=txt").await.text().await.unwrap();
+    assert!(text.contains(&format!("Began: {began}")), "{text}");
 }

@@ -15,7 +15,7 @@ use superstep_debate::voices::{Voices, voices};
 
 use crate::stage::{ask, cue, debate, sample};
 
-const TOPICS: [&str; 24] = [
+const TOPICS: [&str; 45] = [
     "Should AI be regulated?",
     "Remote work",
     "Is it right to eat meat?",
@@ -41,6 +41,27 @@ const TOPICS: [&str; 24] = [
     "x",
     "In a world in which nearly everything that we buy is made far away by people whom we will never meet, should rich \
      countries ask for the same rules about wages and safety that they have at home, even if prices rise?",
+    "Should people with children pay less tax?",
+    "Was the moon landing faked?",
+    "Is the death of newspapers bad for democracy?",
+    "Is pineapple on pizza acceptable?",
+    "We need a four-day week",
+    "I want a shorter school year",
+    "My neighbour's dog should be leashed",
+    "Let's abolish homework",
+    "Let us ban cars from the city centre",
+    "If robots do all the work, would people be happier?",
+    "Is AI a threat or an opportunity?",
+    "Should there be limits on free speech?",
+    "Should I rent a flat or buy a house?",
+    "Do you believe in ghosts?",
+    "Did aliens build the pyramids?",
+    "Is \"woke\" culture good?",
+    "How much should teachers earn?",
+    "I hate Mondays",
+    "Which is better: cats or dogs?",
+    "Brauchen wir ein Tempolimit?",
+    "Children should be seen and not heard",
 ];
 
 /// The sentences of a turn, told apart by a rule that is not the one of the voices: what stands in marks is cut out first.
@@ -88,6 +109,17 @@ fn names(text: &str, topic: &str) -> bool {
     has_word || text.contains(topic)
 }
 
+/// What no sentence has, whatever the topic: a word twice in a row, a gap before a mark, a small letter at its beginning, a
+/// slot that was not filled.
+fn is_well_formed(text: &str) -> bool {
+    let bare = text.replace(['“', '”', '‘', '’'], "");
+    let list: Vec<&str> = bare.split_whitespace().collect();
+    let is_twice = list.windows(2).any(|pair| pair[0] == pair[1] && pair[0].chars().all(char::is_alphabetic));
+    let begins_small = sentences(text).iter().any(|said| said.starts_with(char::is_lowercase));
+    let has_gap = text.contains("  ") || text.contains(" ,") || text.contains(" .");
+    !is_twice && !begins_small && !has_gap && !text.contains("{claim}")
+}
+
 fn check(topic: &str, turns: &[(Role, String)]) {
     let mut seen = BTreeSet::new();
     let mut before: Option<&str> = None;
@@ -95,6 +127,7 @@ fn check(topic: &str, turns: &[(Role, String)]) {
         let said = sentences(text);
         assert!((2..=3).contains(&said.len()), "{topic}: {role:?} says {} sentences: {text}", said.len());
         assert!(names(text, topic), "{topic}: not named in {text}");
+        assert!(is_well_formed(text), "{topic}: {text}");
         for sentence in said {
             assert!(seen.insert(sentence.clone()), "{topic}: twice: {sentence}");
         }
@@ -213,14 +246,16 @@ async fn the_moderator_sums_up() {
             assert!(quoted.count() >= 2, "{part}");
         }
         assert!(summary.contains("They clashed over "), "{summary}");
-        assert!(summary.contains("The fact check found the claim “x costs 5” false (a.md#b)."), "{summary}");
-        assert!(summary.contains("The claim “y” remains unverifiable."), "{summary}");
+        assert!(
+            summary.contains("Fact check of 2 claims: 1 false, 1 unverifiable. False: “x costs 5” (a.md#b)."),
+            "{summary}"
+        );
         assert!(summary.contains("The user ended the debate after round 2."), "{summary}");
         assert!(summary.rsplit("\n\n").next().unwrap().contains("winner"), "{summary}");
     }
     let said = debate(&voices(4, None), "Remote work", 1, &[]).await;
     let (_, summary) = said.last().unwrap();
-    assert!(!summary.contains("fact check") && !summary.contains("ended"), "{summary}");
+    assert!(!summary.contains("Fact check") && !summary.contains("ended"), "{summary}");
 }
 
 /// R-DEB-43: a point that was found false is not among the strongest.

@@ -48,32 +48,41 @@ impl Notes {
         self.checked.iter().filter(about).map(of).sum()
     }
 
-    /// A sentence for each claim that was found true or false, and one for the rest.
+    /// How many claims got which verdict, and which of them are false.
     pub(super) fn verdicts(&self) -> Option<String> {
-        if self.checked.is_empty() {
-            return None;
-        }
-        let (open, decided): (Vec<_>, Vec<_>) =
-            self.checked.iter().partition(|checked| checked.verdict == "unverifiable");
-        let mut told: Vec<String> = decided
-            .iter()
-            .map(|Checked { claim, verdict, sources }| {
-                let sources = if sources.is_empty() { String::new() } else { format!(" ({sources})") };
-                format!("The fact check found the claim “{}” {verdict}{sources}.", bare(claim))
-            })
-            .collect();
-        match open.as_slice() {
-            [] => {}
-            [one] => told.push(format!("The claim “{}” remains unverifiable.", bare(&one.claim))),
-            many => told.push(format!("{} claims remain unverifiable.", many.len())),
-        }
-        Some(told.join(" "))
+        let all = self.checked.len();
+        let counts = ["true", "false", "unverifiable"].map(|verdict| {
+            let count = self.checked.iter().filter(|checked| checked.verdict == verdict).count();
+            (count > 0).then(|| format!("{count} {verdict}"))
+        });
+        let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let told = match all {
+            0 => return None,
+            1 => format!("Fact check of 1 claim: {counts}."),
+            _ => format!("Fact check of {all} claims: {counts}."),
+        };
+        let wrong: Vec<String> =
+            self.checked.iter().filter(|checked| checked.verdict == "false").map(Checked::quoted).collect();
+        Some(if wrong.is_empty() { told } else { format!("{told} False: {}.", wrong.join("; ")) })
     }
 
     /// What else was noted.
     pub(super) fn others(&self) -> Option<String> {
         let noted: Vec<String> = self.others.iter().map(|note| format!("“{}”", bare(note))).collect();
         (!noted.is_empty()).then(|| format!("It was also noted: {}.", noted.join("; ")))
+    }
+}
+
+impl Checked {
+    /// The claim with its sources, shortened: the whole of it stands in the debate.
+    fn quoted(&self) -> String {
+        const WORDS: usize = 16;
+        let claim = bare(&self.claim);
+        let words: Vec<&str> = claim.split(' ').collect();
+        let kept = words[..words.len().min(WORDS)].join(" ");
+        let dots = if words.len() > WORDS { " …" } else { "" };
+        let sources = if self.sources.is_empty() { String::new() } else { format!(" ({})", self.sources) };
+        format!("“{kept}{dots}”{sources}")
     }
 }
 
@@ -105,7 +114,7 @@ fn checked(note: &str) -> Option<Checked> {
 mod tests {
     use super::*;
 
-    /// R-DEB-43: verdicts are named with their claims and sources; open ones are counted.
+    /// R-DEB-43: verdicts are counted, and what is false is named with its sources.
     #[test]
     fn notes_become_sentences() {
         let notes = Notes::read(&[
@@ -115,8 +124,8 @@ mod tests {
             "ended by the user after round 2".to_owned(),
             "Please be kind.".to_owned(),
         ]);
-        let expected = "The fact check found the claim “It said ‘so’ in 1999” false (a.md#b, c.md#d). \
-            2 claims remain unverifiable.";
+        let expected = "Fact check of 3 claims: 1 false, 2 unverifiable. \
+            False: “It said ‘so’ in 1999” (a.md#b, c.md#d).";
         assert_eq!(notes.verdicts().as_deref(), Some(expected));
         assert_eq!(notes.others().as_deref(), Some("It was also noted: “Please be kind”."));
         assert_eq!((notes.ended(9), notes.weight("It said “so” in 1999.")), (Some(2), -20));

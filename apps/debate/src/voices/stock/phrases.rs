@@ -14,9 +14,9 @@ pub(in crate::voices) const OPENINGS: [&str; 7] = [
 /// How the optimist begins where something is said to be so.
 pub(in crate::voices) const OPENINGS_OF_VIEWS: [&str; 6] = [
     "I am going to defend {it}, and I think it can be done without tricks.",
-    "My answer is yes: {claim}, and the reasons lie closer than one might think.",
+    "I will not hedge: {claim}, and the reasons lie closer than one might think.",
     "Let me say it plainly at the start: {claim}.",
-    "There is more to {it} than its critics admit.",
+    "Critics underrate {it}, and I mean to show why.",
     "I hold that {claim}, and I am happy to be examined on it.",
     "Much speaks for {it}, and I will start where it is easiest to check.",
 ];

@@ -36,12 +36,12 @@ pub(super) const ASPECTS: [Aspect; 21] = [
         name: "precedent",
         fits: Fits::Change,
         pro: Case {
-            claim: "We are not the first to think about {it}, and «the fears of earlier days faded» wherever people gained some practice.",
+            claim: "What is new always frightens somebody, and of {it} too I expect that «the first fears will fade» wherever people gain some practice.",
             support: "What looks daring in a debate tends to look ordinary ten years later.",
             answer: "Saying that “{quote}” remembers the changes that went well and forgets the ones that were quietly buried.",
         },
         con: Case {
-            claim: "History is full of plans that were sold like {it}, and «the confident forecasts aged badly» in most of them.",
+            claim: "History is full of plans that were sold like {it}, and «the confident forecasts aged badly» in many of them.",
             support: "Nobody who made them had to clean up afterwards.",
             answer: "It is fair that “{quote}”, and just as fair that the gloomy forecasts of the same years aged no better.",
         },
@@ -106,9 +106,9 @@ pub(super) const ASPECTS: [Aspect; 21] = [
         name: "the alternatives",
         fits: Fits::Change,
         pro: Case {
-            claim: "Compared with the other options on the table, {it} [comes|come] out ahead, because «the alternatives were tried first» and did not carry far enough.",
+            claim: "Compared with the other options on the table, {it} [comes|come] out ahead, because «the alternatives look weaker still» once they are worked out.",
             support: "Doing nothing is an option too, and it has a record.",
-            answer: "That “{quote}” shows at best that they were tried badly, and a bad try of one thing is no proof of another.",
+            answer: "That “{quote}” shows at best that nobody has worked them out with the same care.",
         },
         con: Case {
             claim: "Before we settle on {it}, we should admit that «simpler means are still unused», and they are easier to take back.",
@@ -195,7 +195,7 @@ pub(super) const ASPECTS: [Aspect; 21] = [
             answer: "Perhaps “{quote}”, but calling a doubt a habit does not answer it.",
         },
         con: Case {
-            claim: "People have arranged their lives without {it}, and «customs hold more wisdom» than a drawing board.",
+            claim: "People can arrange their lives without {it}, and «customs hold more wisdom» than a drawing board.",
             support: "A fence that has stood for years usually kept something in or out.",
             answer: "Some “{quote}” than we think, and others merely outlived their reason, so each has to be looked at.",
         },
@@ -232,12 +232,12 @@ pub(super) const ASPECTS: [Aspect; 21] = [
         name: "the experience of others",
         fits: Fits::Custom,
         pro: Case {
-            claim: "Ask those who know {it} from close by, and «few of them would go back».",
+            claim: "Ask those who know {it} from close by, and I expect that «few of them would go back».",
             support: "People vote most honestly with their own time.",
             answer: "That “{quote}” is to be expected, since those who did are no longer in the room to be asked.",
         },
         con: Case {
-            claim: "Ask around about {it} and you will find that «many quietly gave up» after a while.",
+            claim: "Ask around about {it} and you may hear that «many quietly gave up» after a while.",
             support: "Disappointment makes less noise than enthusiasm.",
             answer: "That “{quote}” is true of piano lessons as well, and nobody blames the piano.",
         },

@@ -8,7 +8,7 @@ pub(super) const ASPECTS: [Aspect; 13] = [
         name: "the evidence",
         fits: Fits::All,
         pro: Case {
-            claim: "Put together, the signs that {claim} «point the same way», and they come from people who did not consult each other.",
+            claim: "Put side by side, the signs that {claim} «point the same way», and it would be odd if that were chance.",
             support: "Independent witnesses are worth more than loud ones.",
             answer: "Signs may “{quote}” because everybody looked in the same direction to begin with.",
         },
@@ -20,9 +20,9 @@ pub(super) const ASPECTS: [Aspect; 13] = [
     },
     Aspect {
         name: "everyday experience",
-        fits: Fits::All,
+        fits: Fits::Lasting,
         pro: Case {
-            claim: "Most people find in their own lives that {claim}, and «experience is hard to argue away».",
+            claim: "Anyone who doubts that {claim} should test it against what they have seen themselves, for «experience is hard to argue away».",
             support: "A theory that contradicts every kitchen table has some explaining to do.",
             answer: "That “{quote}” is true of optical illusions as well, and still the lines are equally long.",
         },
@@ -34,14 +34,14 @@ pub(super) const ASPECTS: [Aspect; 13] = [
     },
     Aspect {
         name: "exceptions",
-        fits: Fits::All,
+        fits: Fits::Lasting,
         pro: Case {
             claim: "Nobody has to show that {claim} in every single case, since «a rule survives its exceptions».",
             support: "Umbrellas are useful although they turn inside out now and then.",
             answer: "“{quote}” only as long as they stay few, and here they keep queuing up.",
         },
         con: Case {
-            claim: "Against {it} stands «one clear counterexample after another», and each needs its own excuse.",
+            claim: "Whoever looks for cases against {it} may find «one counterexample after another», and each needs its own excuse.",
             support: "A belief that lives on excuses has stopped being tested.",
             answer: "What is presented as “{quote}” turns out, looked at one by one, to be mostly about something else.",
         },
@@ -62,28 +62,28 @@ pub(super) const ASPECTS: [Aspect; 13] = [
     },
     Aspect {
         name: "cause and effect",
-        fits: Fits::All,
+        fits: Fits::Lasting,
         pro: Case {
             claim: "There is a reason why {claim}: «the mechanism is plain to see», step by step.",
             support: "What can be explained is less likely to be a coincidence.",
             answer: "A story in which “{quote}” is still a story, and rival stories are told just as smoothly.",
         },
         con: Case {
-            claim: "Even where the facts look friendly to {it}, «something else may be behind» both of them.",
+            claim: "Even where the facts look friendly to {it}, «something else may be behind» them.",
             support: "Ice cream and sunburn rise together, and neither causes the other.",
             answer: "One can always say that “{quote}” what we see, but then it should be named, and so far it was not.",
         },
     },
     Aspect {
         name: "history",
-        fits: Fits::All,
+        fits: Fits::Lasting,
         pro: Case {
-            claim: "Look back a few generations and you find the same thing: «the long run tells its story», namely that {claim}.",
+            claim: "Judge by generations and not by headlines, for «the long run tells its story», and as I read it, {claim}.",
             support: "Fashions pass, and what stays deserves a second look.",
             answer: "Saying that “{quote}” sounds grand, but the long run had different people, different means and different worries.",
         },
         con: Case {
-            claim: "The past does not help {it} either, because «earlier ages were just as sure» of the opposite.",
+            claim: "The past is a poor witness for {it}, because «earlier ages were just as sure» of things that nobody believes today.",
             support: "Certainty is no guide, or we would still be bleeding patients.",
             answer: "Perhaps “{quote}”, but we have better tools for finding out, and they count for something.",
         },
@@ -92,26 +92,26 @@ pub(super) const ASPECTS: [Aspect; 13] = [
         name: "what specialists say",
         fits: Fits::All,
         pro: Case {
-            claim: "Those who spend their working lives on the matter lean towards saying that {claim}, and «their doubts are about details».",
+            claim: "Let us ask those who spend their working lives on such matters whether {claim}; I expect that «their doubts are about details».",
             support: "Experts can be wrong, but that is not the way to bet.",
-            answer: "That “{quote}” is what one hears from outside, while inside the profession the quarrel goes to the root.",
+            answer: "That “{quote}” is a guess from outside, and inside a profession quarrels often go to the root.",
         },
         con: Case {
-            claim: "On {it} «the specialists do not agree», and it is odd to be surer than those who study it.",
+            claim: "Authority is no ground for {it}, since «specialists can be wrong together», and it would not be the first time.",
             support: "Borrowed confidence has to be returned at some point.",
-            answer: "It is true that “{quote}” on everything, but they quarrel about how much and how fast rather than about whether.",
+            answer: "Of course “{quote}”, but to bet on that every time is a poor method.",
         },
     },
     Aspect {
         name: "the consequences",
-        fits: Fits::All,
+        fits: Fits::Lasting,
         pro: Case {
             claim: "Consider what follows: whoever accepts that {claim} «can act on it today» and check the result.",
             support: "A belief that helps to predict the next step has earned some credit.",
             answer: "That one “{quote}” proves little, for people have acted on horoscopes too.",
         },
         con: Case {
-            claim: "Follow {it} to the end and «the conclusions would be strange», which is why its defenders stop well short of them.",
+            claim: "Take {it} at its word and «the conclusions would be strange», which is why its defenders stop well short of them.",
             support: "It is telling when nobody lives by what they say.",
             answer: "Many true things look odd at first, so to say that “{quote}” is a remark about our habits.",
         },
@@ -120,7 +120,7 @@ pub(super) const ASPECTS: [Aspect; 13] = [
         name: "simplicity",
         fits: Fits::All,
         pro: Case {
-            claim: "That {claim} is «the simplest account we have», with the fewest extra assumptions.",
+            claim: "That {claim} is to my mind «the simplest account we have», with the fewest extra assumptions.",
             support: "An explanation should not need more repairs than the thing it explains.",
             answer: "“{quote}” may simply be the one that leaves out the awkward parts.",
         },
@@ -134,12 +134,12 @@ pub(super) const ASPECTS: [Aspect; 13] = [
         name: "the burden of proof",
         fits: Fits::All,
         pro: Case {
-            claim: "By now «the doubters owe us something»: a better account of what we see than that {claim}.",
+            claim: "By now «the doubters owe us something», namely a better account, unless they grant that {claim}.",
             support: "Shrugging is not a theory.",
             answer: "I do not think that “{quote}”, because whoever asserts a thing has to carry it to the door.",
         },
         con: Case {
-            claim: "Whoever holds {it} has to show it, and «so far we got assurances» where reasons were due.",
+            claim: "Whoever defends {it} has to show it, and «so far we got assurances» where reasons were due.",
             support: "What is asserted lightly may be dropped lightly.",
             answer: "That “{quote}” overlooks the reasons given a minute ago, which I am happy to give again in other words.",
         },
@@ -148,14 +148,14 @@ pub(super) const ASPECTS: [Aspect; 13] = [
         name: "whose view counts",
         fits: Fits::All,
         pro: Case {
-            claim: "People who differ in nearly everything else come to agree that {claim}, and «such agreement is rare».",
+            claim: "If people who differ in nearly everything else can agree that {claim}, «such agreement is rare» and worth something.",
             support: "When rivals nod at the same sentence, it is worth reading twice.",
             answer: "It may be that “{quote}”, but it is also what one gets when only some are invited to the table.",
         },
         con: Case {
-            claim: "From a comfortable chair {it} looks obvious, while «others see it quite differently», and they live closer to it.",
+            claim: "From a comfortable chair {it} looks obvious, while «others may see it differently», and some of them live closer to it.",
             support: "Where you stand decides what blocks your sight.",
-            answer: "That “{quote}” is worth hearing, and after hearing it one may still find that they are mistaken.",
+            answer: "That “{quote}” is worth remembering, and after hearing them one may still find that they are mistaken.",
         },
     },
     Aspect {
@@ -174,9 +174,9 @@ pub(super) const ASPECTS: [Aspect; 13] = [
     },
     Aspect {
         name: "change over time",
-        fits: Fits::All,
+        fits: Fits::Lasting,
         pro: Case {
-            claim: "The picture is getting clearer: «every year adds a piece» to the case that {claim}.",
+            claim: "Such things get clearer with time, and I expect that «every year adds a piece» to the case that {claim}.",
             support: "A claim that was empty would fade as people look closer.",
             answer: "If “{quote}”, it is strange that the frame has to be enlarged each time to make it fit.",
         },

@@ -1,50 +1,66 @@
-//! Topics that are questions: what they ask for, told as something done or something that is so.
+//! Topics that are asked with yes or no as the answer: told as something done or as something that is so.
 
-use super::grammar::{gerund, gerund_of_participle, is_state, is_verb, third_person};
-use super::{LONGEST, Topic, quote};
+use super::Topic;
+use super::grammar::{gerund, gerund_of_participle, has, is_order, is_state, is_verb, third_person};
+use super::nouns::{inside, is_plural};
+use super::split::{split, split_being, split_perfect};
+use super::words::{
+    is_adverb, is_anybody, is_being, is_by_rule, is_degree, is_determiner, is_feeling, is_gloomy, is_helper, is_past,
+    is_preposition, is_quality, is_relative, positive,
+};
 
-/// Whether a line that begins with this word is a question.
-pub(super) fn is_opening(word: &str) -> bool {
-    // `May` and `might` begin lines about months and about power more often than questions.
-    is_asking(word) || is_helper(&positive(word)) && !matches!(word, "may" | "might")
-}
-
-fn is_asking(word: &str) -> bool {
-    matches!(word, "how" | "why" | "what" | "who" | "whose" | "which" | "when" | "where" | "whom")
-}
-
-/// Whether a verb that helps others: `should`, `is`, `does`.
-pub(super) fn is_helper(word: &str) -> bool {
-    is_modal(word) || is_being(word) || matches!(word, "do" | "does" | "did" | "has" | "have" | "had")
-}
-
-fn is_modal(word: &str) -> bool {
-    matches!(word, "should" | "must" | "can" | "could" | "will" | "would" | "may" | "might" | "shall" | "cannot")
-}
-
-fn is_being(word: &str) -> bool {
-    matches!(word, "is" | "are" | "was" | "were" | "am")
-}
-
-/// `shouldn't` to `should`.
-fn positive(word: &str) -> String {
-    word.replace('’', "'").trim_end_matches("n't").to_owned()
-}
-
-/// Reads a question without its first word.
+/// Reads a question by the helping verb that opens it and the words after that.
 pub(super) fn read(first: &str, rest: &[&str]) -> Option<Topic> {
-    if is_asking(first) {
-        return Some(asking(first, rest).unwrap_or_else(|| unsettled(first, rest)));
-    }
     let helper = positive(first);
+    // `Don't eat meat`
+    if helper == "do" && rest.first().is_some_and(|word| is_verb(word)) {
+        return (first != helper).then(|| Topic::change(format!("not {}", doing(rest))));
+    }
     match helper.as_str() {
+        "do" if rest.first() == Some(&"you") => what_you_hold(&rest[1..]),
+        "would" if rest.first() == Some(&"you") && rest.get(1).is_some_and(|word| is_verb(word)) => {
+            Some(Topic::thing(doing(&rather(&rest[1..])?), false))
+        }
+        "would" if rest.get(1) == Some(&"rather") => instead(&rest[2..]),
         "should" | "shall" | "must" => {
             let (subject, action) = split(rest)?;
-            proposal(subject, action)
+            proposal(subject, &rather(action)?)
         }
         being if is_being(being) => being_so(being, rest),
-        _ => told(&helper, rest).map(Topic::view),
+        _ => Some(Topic::view(told(&helper, rest)?).past(is_past(&helper))),
     }
+}
+
+/// `think that zoos are cruel` is about zoos; what else somebody is asked of themselves cannot be told for them.
+fn what_you_hold(held: &[&str]) -> Option<Topic> {
+    let clause = match held {
+        ["think" | "believe", "that", clause @ ..] | ["think" | "believe", clause @ ..] => clause,
+        _ => return None,
+    };
+    super::statement::stated(clause)
+}
+
+/// What is asked with `or` is told with `rather than`; nothing where there are more than two to choose from.
+fn rather<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
+    let mut told = Vec::new();
+    let mut is_chosen = false;
+    for (place, word) in words.iter().enumerate() {
+        if *word != "or" {
+            told.push(*word);
+            continue;
+        }
+        let next = words.get(place + 1)?;
+        if is_chosen
+            || is_helper(next)
+            || has(" not both neither else ", next)
+            || words.iter().any(|word| word.ends_with(','))
+        {
+            return None;
+        }
+        is_chosen = true;
+        told.extend(["rather", "than"]);
+    }
+    Some(told)
 }
 
 /// What a question asks with `ever`, a statement says with `sometimes`.
@@ -52,69 +68,60 @@ fn stated(words: &[&str]) -> String {
     words.iter().map(|word| if *word == "ever" { "sometimes" } else { word }).collect::<Vec<_>>().join(" ")
 }
 
-fn unsettled(first: &str, rest: &[&str]) -> Topic {
-    let mut letters = first.chars();
-    let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
-    let line = std::iter::once(capital.as_str()).chain(rest.iter().copied()).collect::<Vec<_>>().join(" ");
-    Topic::change(format!("settling the question {}", quote(&line, LONGEST)))
-}
-
-/// Questions with `how`, `why`, `who` and so on.
-fn asking(first: &str, rest: &[&str]) -> Option<Topic> {
-    let second = rest.first()?.to_lowercase();
-    let after = &rest[1..];
-    let text = match (first, second.as_str()) {
-        ("how", "to") if !after.is_empty() => format!("finding a way to {}", after.join(" ")),
-        ("how", "do" | "does" | "did") => format!("knowing how {}", told(&second, after)?),
-        ("how", "should" | "can" | "could" | "must" | "would") => {
-            let (subject, action) = split(after)?;
-            let who = subject.join(" ");
-            if !is_anybody(&who) {
-                let whole = format!("finding a way for {who} to {}", action.join(" "));
-                return Some(Topic::change(whole).or_short(doing(action), false));
-            }
-            format!("finding a way to {}", action.join(" "))
-        }
-        ("what", "is" | "are") if !after.is_empty() => {
-            let verb = if after[0].eq_ignore_ascii_case("the") { "finding" } else { "defining" };
-            format!("{verb} {}", after.join(" "))
-        }
-        ("who" | "which" | "whose", _) if !after.is_empty() => format!("settling {first} {}", rest.join(" ")),
-        ("what", helper) if !is_helper(helper) => format!("settling what {}", rest.join(" ")),
-        ("why", helper) if is_helper(helper) => format!("knowing why {}", told(helper, after)?),
-        ("what" | "when" | "where", helper) if is_helper(helper) => {
-            format!("settling {first} {}", told(helper, after)?)
-        }
-        _ => return None,
+/// `ban cars` to `banning cars`, `rent rather than buy` to `renting rather than buying`.
+pub(super) fn doing(action: &[&str]) -> String {
+    let early = action.iter().take_while(|word| is_adverb(word)).count();
+    let (adverbs, action) = action.split_at(early);
+    let [verb, tail @ ..] = action else { return adverbs.join(" ") };
+    let is_joint = |place: usize| place > 0 && has(" and or than ", tail[place - 1]) && is_verb(tail[place]);
+    let is_alone = |place: usize| {
+        place == 1
+            || place == 2 && tail[0] == "rather"
+            || tail
+                .get(place + 1)
+                .is_none_or(|next| is_determiner(next) || is_preposition(next) || next.ends_with("ing"))
     };
-    Some(Topic::change(text))
-}
-
-/// `ban cars` to `banning cars`.
-fn doing(action: &[&str]) -> String {
-    match action {
-        [verb, tail @ ..] => [&[gerund(verb).as_str()], tail].concat().join(" "),
-        [] => String::new(),
-    }
+    let told = tail.iter().enumerate().map(|(place, word)| match is_joint(place) && is_alone(place) {
+        true => gerund(word),
+        false => (*word).to_owned(),
+    });
+    let tail: Vec<String> = told.collect();
+    let words = adverbs.iter().map(|word| word.to_lowercase()).chain([gerund(verb)]).chain(tail);
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// A question that a helping verb opens, told as a clause: `does`, `money buy happiness` to `money buys happiness`.
-fn told(helper: &str, rest: &[&str]) -> Option<String> {
+pub(super) fn told(helper: &str, rest: &[&str]) -> Option<String> {
     if is_being(helper) {
         let (subject, so) = split_being(rest)?;
-        return Some(format!("{} {helper} {}", subject.join(" "), stated(so)));
+        return Some(format!("{} {helper} {}", subject.join(" "), stated(&rather(so)?)));
     }
     let (subject, action) = match helper {
         "has" | "have" | "had" => split_perfect(rest)?,
         _ => split(rest)?,
     };
-    let (subject, action) = (subject.join(" "), action.to_vec());
+    let (subject, action) = (subject.join(" "), rather(action)?);
     Some(match helper {
         "do" => format!("{subject} {}", action.join(" ")),
         "does" if action.first()? == &"not" => format!("{subject} does {}", action.join(" ")),
-        "does" => format!("{subject} {}", [&[third_person(action.first()?).as_str()], &action[1..]].concat().join(" ")),
+        "does" => format!("{} {}", subject.replace("anyone", "someone"), done_by_one(&action)),
         _ => format!("{subject} {helper} {}", stated(&action)),
     })
+}
+
+/// `help rather than hurt families` to `helps rather than hurts families`.
+fn done_by_one(action: &[&str]) -> String {
+    let early = action.iter().take_while(|word| is_adverb(word)).count();
+    let is_done = |place: usize, word: &str| {
+        let is_joint = place > early && has(" than and ", action[place - 1]) && place <= early + 3;
+        place == early || is_joint && is_verb(word)
+    };
+    let told = action.iter().enumerate().map(|(place, word)| match is_done(place, word) {
+        true => third_person(word),
+        false if *word == "ever" => "sometimes".to_owned(),
+        false => (*word).to_owned(),
+    });
+    told.collect::<Vec<_>>().join(" ")
 }
 
 /// Something that somebody proposes: `AI`, `be regulated` to `regulating AI`.
@@ -124,186 +131,165 @@ pub(super) fn proposal(subject: &[&str], action: &[&str]) -> Option<Topic> {
         rest => (false, rest),
     };
     let not = if is_not { "not " } else { "" };
-    let early = action.iter().take_while(|word| is_adverb(word)).count();
-    let (adverbs, action) = action.split_at(early);
-    let who = subject.join(" ");
-    // Who asks about `my job` is told about `your job`.
-    let turned: Vec<&str> = action.iter().map(|word| if who == "I" { for_you(word) } else { word }).collect();
-    let action = turned.as_slice();
-    let text = match action {
-        ["be", so @ ..] if !so.is_empty() => format!("{not}{}", done_to(&object(&who), so)),
-        [verb, tail @ ..] if is_anybody(&who) => {
-            format!("{not}{}", [adverbs, &[gerund(verb).as_str()], tail].concat().join(" "))
+    let who = object(&subject.join(" "));
+    let bare = &action[action.iter().take_while(|word| is_adverb(word)).count()..];
+    match (subject, bare) {
+        (_, []) => None,
+        (["there"], ["be", so @ ..]) if !so.is_empty() && !is_not => {
+            Some(Topic { is_change: true, ..Topic::thing(inside(so), is_plural(so)) })
         }
-        [verb, ..] if is_state(verb) => {
-            let not = if is_not { " not" } else { "" };
-            let whole = [adverbs, action].concat().join(" ");
-            return Some(Topic::view(format!("{who} should{not} {whole}")));
+        (_, [_, ..]) if is_anybody(subject) && !(who == "people" && bare[0] == "be") => {
+            Some(Topic::change(format!("{not}{}", doing(action))))
         }
-        [_, ..] => {
-            let whole = format!("having {} {not}{}", object(&who), [adverbs, action].concat().join(" "));
-            return Some(Topic::change(whole).or_short(format!("{not}{}", doing(action)), false));
+        (_, ["be", so @ ..]) if !so.is_empty() => match done_to(&who, so) {
+            Some(doing) => Some(Topic::change(format!("{not}{doing}"))),
+            None => Some(demand(subject, is_not, action)),
+        },
+        (_, [verb, ..]) if is_state(verb) || *verb == "be" => Some(demand(subject, is_not, action)),
+        _ => {
+            let whole = Topic::change(format!("having {who} {not}{}", action.join(" ")));
+            // Without its subject the action must still be the same one.
+            Some(match can_go(subject, action) {
+                true => whole.or_short(format!("{not}{}", doing(action)), false),
+                false => whole,
+            })
         }
-        [] => return None,
-    };
-    Some(Topic::change(text))
+    }
+}
+
+/// Whether an action is still the same one without its subject.
+fn can_go(subject: &[&str], action: &[&str]) -> bool {
+    let is_part = |word: &&str| is_preposition(word) || is_relative(word) || has(" and or ", word);
+    let is_back = |word: &&str| has(" their his her its them him themselves itself ", word);
+    let is_group = subject.last().is_some_and(|word| is_quality(word) || *word == "elderly");
+    let is_whole = is_plural(subject) || is_determiner(subject[0]) || subject[0].starts_with(char::is_uppercase);
+    // Who bans matters less than what is banned; who pays is the question.
+    let is_rule =
+        action.first().is_some_and(|verb| is_order(verb) && !has(" buy do eat learn pay sell take use ", verb));
+    is_rule && is_whole && !is_group && !subject.iter().any(is_part) && !action.iter().any(is_back)
+}
+
+fn demand(subject: &[&str], is_not: bool, action: &[&str]) -> Topic {
+    let not = if is_not { " not" } else { "" };
+    Topic::view(format!("{} should{not} {}", subject.join(" "), action.join(" ")))
 }
 
 /// `AI`, `heavily regulated` to `heavily regulating AI`; `voting`, `mandatory` to `making voting mandatory`.
-fn done_to(subject: &str, so: &[&str]) -> String {
+fn done_to(subject: &str, so: &[&str]) -> Option<String> {
     let early = so.iter().take_while(|word| is_adverb(word)).count();
     let (adverbs, so_far) = so.split_at(early);
-    let doing = so_far.first().and_then(|word| gerund_of_participle(word));
-    match doing {
-        Some(doing) => [adverbs, &[doing.as_str(), subject], &so_far[1..]].concat().join(" "),
-        None => format!("making {subject} {}", so.join(" ")),
+    let participle = |word: &str| gerund_of_participle(word).filter(|_| !is_feeling(word));
+    let first = so_far.first()?;
+    // Who does it is part of what is asked.
+    if so_far.contains(&"by") {
+        return None;
     }
+    let Some(doing) = participle(first) else {
+        let is_rule = so_far.iter().any(|word| is_by_rule(word)) && !is_degree(first) && !is_determiner(first);
+        return is_rule.then(|| format!("making {subject} {}", so.join(" ")));
+    };
+    let joint = match so_far {
+        // `seen and not heard`
+        [_, "and" | "or" | "but", second, ..] if participle(second).is_none() => return None,
+        [_, "rather", "than", second, ..] => participle(second).map(|second| (format!("rather than {second}"), 4)),
+        [_, joint @ ("and" | "or"), second, ..] => participle(second).map(|second| (format!("{joint} {second}"), 3)),
+        _ => None,
+    };
+    Some(match &joint {
+        Some((more, end)) => [adverbs, &[doing.as_str(), more.as_str(), subject], &so_far[*end..]].concat().join(" "),
+        None => [adverbs, &[doing.as_str(), subject], &so_far[1..]].concat().join(" "),
+    })
 }
 
 /// `Is it right to eat meat`, `Is there life on Mars`, `Is nuclear energy safe`.
 fn being_so(being: &str, rest: &[&str]) -> Option<Topic> {
-    match rest {
-        ["there", so @ ..] if !so.is_empty() => Some(Topic::view(format!("there {being} {}", so.join(" ")))),
-        ["it", so @ ..] => right_to(being, so),
+    let topic = match rest {
+        ["there", so @ ..] if !so.is_empty() => Topic::view(format!("there {being} {}", so.join(" "))),
+        ["it", "true", "that", so @ ..] if !so.is_empty() => Topic::view(so.join(" ")),
+        ["it", so @ ..] => right_to(being, so)?,
         _ => {
             let (subject, so) = split_being(rest)?;
             match so {
-                ["better", "than", other @ ..] if !other.is_empty() => Some(Topic::choice(subject, other)),
-                _ => Some(Topic::view(format!("{} {being} {}", subject.join(" "), stated(so)))),
+                ["better", "than", other @ ..] if !other.is_empty() => Topic::choice(subject, other),
+                _ if subject.contains(&"or") => which_is(being, subject, so)?,
+                _ => Topic::view(format!("{} {being} {}", subject.join(" "), stated(&brighter_first(so)?))),
             }
         }
+    };
+    Some(topic.past(is_past(being)))
+}
+
+/// `a threat or an opportunity` to `an opportunity rather than a threat`: the optimist takes the bright side.
+fn brighter_first<'a>(so: &[&'a str]) -> Option<Vec<&'a str>> {
+    let told = rather(so)?;
+    let Some(place) = so.iter().position(|word| *word == "or") else { return Some(told) };
+    let (first, second) = (&so[..place], &so[place + 1..]);
+    let is_tail = second.iter().any(|word| is_preposition(word));
+    if is_gloomy(first) && !is_gloomy(second) && !is_tail {
+        return Some([second, &["rather", "than"], first].concat());
+    }
+    Some(told)
+}
+
+/// `cats or dogs`, `better`.
+fn which_is(being: &str, subject: &[&str], so: &[&str]) -> Option<Topic> {
+    let place = subject.iter().position(|word| *word == "or").filter(|place| *place > 0)?;
+    let (first, second) = (&subject[..place], &subject[place + 1..]);
+    let is_more = so.first().is_some_and(|word| word.ends_with("er") || has(" more less worse ", word));
+    match so {
+        _ if second.is_empty() || second.contains(&"or") => None,
+        ["better"] => Some(Topic::choice(first, second)),
+        _ if is_more && !so.contains(&"than") => {
+            Some(Topic::view(format!("{} {being} {} than {}", first.join(" "), so.join(" "), second.join(" "))))
+        }
+        _ => None,
     }
 }
 
 /// `right to eat meat` is about eating meat; `wrong to eat meat` about the view that it is wrong.
 fn right_to(being: &str, so: &[&str]) -> Option<Topic> {
-    let to = so.iter().position(|word| *word == "to").filter(|to| *to > 0 && to + 1 < so.len())?;
+    let to = so.iter().position(|word| *word == "to").filter(|to| *to > 0 && to + 1 < so.len());
+    let Some(to) = to else {
+        return (!so.is_empty() && !so.contains(&"or")).then(|| Topic::view(format!("it {being} {}", stated(so))));
+    };
     let (how, action) = (&so[..to], &so[to + 1..]);
     let (how, who) = match how.iter().position(|word| *word == "for") {
-        Some(place) if place > 0 => (&how[..place], Some(how[place + 1..].join(" "))),
+        Some(place) if place > 0 => (&how[..place], Some(object(&how[place + 1..].join(" ")))),
         _ => (how, None),
     };
+    if how == ["better"] {
+        return instead(action);
+    }
+    let action = rather(action)?;
+    let has_doer = who.is_some();
     let doing = match who {
         Some(who) => format!("having {who} {}", action.join(" ")),
-        None => doing(action),
+        None => doing(&action),
     };
-    const GOOD: [&str; 18] = [
-        "right",
-        "good",
-        "ok",
-        "okay",
-        "ethical",
-        "moral",
-        "fair",
-        "wise",
-        "acceptable",
-        "justified",
-        "fine",
-        "time",
-        "necessary",
-        "important",
-        "worth",
-        "legitimate",
-        "reasonable",
-        "justifiable",
-    ];
-    let is_good = how.last().is_some_and(|word| GOOD.contains(&word.to_lowercase().as_str()));
-    let is_time = how.last() == Some(&"time");
-    Some(match is_good || is_time {
+    const GOOD: &str = " right good ok okay ethical moral fair wise acceptable justified fine time necessary important worth \
+    legitimate reasonable justifiable ";
+    let is_good = how.last().is_some_and(|word| has(GOOD, word)) && !how.contains(&"not") && !is_past(being);
+    Some(match is_good {
         true => Topic::thing(doing, false),
-        false => Topic::view(format!("{doing} {being} {}", how.join(" "))),
+        false if has_doer => Topic::view(format!("it {being} {}", stated(so))),
+        false => Topic::view(format!("{doing} {being} {}", stated(how))),
     })
 }
 
-/// Where the subject ends and what is done begins.
-pub(super) fn split<'a>(words: &'a [&'a str]) -> Option<(&'a [&'a str], &'a [&'a str])> {
-    let first = words.first()?.to_lowercase();
-    let place = if is_pronoun(&first) {
-        1
-    } else {
-        let be = words.iter().skip(1).position(|word| *word == "be").map(|place| place + 1);
-        let verb = (1..words.len()).find(|place| is_verb(words[*place]) && !is_determiner(words[place - 1]));
-        let place = be.into_iter().chain(verb).min()?;
-        // `not` and adverbs before the verb belong to what is done.
-        let early = words[1..place].iter().rev().take_while(|word| is_adverb(word) || **word == "not").count();
-        place - early
-    };
-    (place < words.len()).then(|| words.split_at(place))
-}
-
-/// Where the subject ends and what it is said to be begins.
-fn split_being<'a>(words: &'a [&'a str]) -> Option<(&'a [&'a str], &'a [&'a str])> {
-    const QUALITIES: &str = " good bad better worse best worst safe unsafe harmful harmless right wrong ethical unethical \
-    moral immoral necessary unnecessary worth worthy overrated underrated possible impossible sustainable dangerous \
-    useful useless dead alive real fake fair unfair free legal illegal healthy unhealthy obsolete important responsible \
-    essential effective efficient inevitable justified compatible natural human addictive racist sexist subjective \
-    objective universal innate conscious intelligent evil selfish toxic broken doomed cheaper safer stronger smarter \
-    ready able likely like blue green red true false beneficial here enough part to in on at of from for ";
-    let is_so = |place: usize| {
-        let word = words[place].to_lowercase();
-        let is_article = matches!(word.as_str(), "a" | "an" | "the" | "our" | "your" | "my" | "not" | "no");
-        let is_degree = matches!(word.as_str(), "more" | "too" | "less" | "very" | "as") || is_adverb(&word);
-        let is_form = gerund_of_participle(&word).is_some() || (word.ends_with("ing") && word.len() > 5);
-        is_article || is_degree || is_form || QUALITIES.contains(&format!(" {word} "))
-    };
-    let first = words.first()?.to_lowercase();
-    let least = if is_determiner(&first) { 2 } else { 1 };
-    let found = if is_pronoun(&first) { Some(1) } else { (least..words.len()).find(|place| is_so(*place)) };
-    let place = found.unwrap_or(words.len().saturating_sub(1));
-    (place > 0 && place < words.len()).then(|| words.split_at(place))
-}
-
-fn split_perfect<'a>(words: &'a [&'a str]) -> Option<(&'a [&'a str], &'a [&'a str])> {
-    let is_perfect = |word: &str| {
-        matches!(word, "gone" | "become" | "been" | "come" | "had") || gerund_of_participle(word).is_some()
-    };
-    let place = words.iter().skip(1).position(|word| is_perfect(word))? + 1;
-    Some(words.split_at(place))
-}
-
-fn is_adverb(word: &str) -> bool {
-    const ADVERBS: [&str; 9] = ["ever", "always", "still", "also", "only", "really", "just", "never", "even"];
-    const NO_ADVERBS: [&str; 8] = ["family", "only", "supply", "italy", "july", "assembly", "anomaly", "monopoly"];
-    let word = word.to_lowercase();
-    ADVERBS.contains(&word.as_str()) || (word.len() > 4 && word.ends_with("ly") && !NO_ADVERBS.contains(&word.as_str()))
-}
-
-fn is_determiner(word: &str) -> bool {
-    matches!(
-        word.to_lowercase().as_str(),
-        "a" | "an"
-            | "the"
-            | "our"
-            | "my"
-            | "your"
-            | "their"
-            | "his"
-            | "her"
-            | "its"
-            | "this"
-            | "that"
-            | "all"
-            | "every"
-    )
-}
-
-fn is_pronoun(word: &str) -> bool {
-    is_anybody(word) || matches!(word, "they" | "he" | "she" | "it" | "this" | "everyone" | "everybody" | "nobody")
-}
-
-/// Whether leaving the subject out changes nothing.
-fn is_anybody(word: &str) -> bool {
-    matches!(word.to_lowercase().as_str(), "we" | "you" | "i" | "one" | "people" | "someone" | "somebody")
-}
-
-fn for_you(word: &str) -> &str {
-    match word {
-        "my" => "your",
-        "me" => "you",
-        "mine" => "yours",
-        "myself" => "yourself",
-        word => word,
+/// `rent than to buy` to `renting rather than buying`.
+fn instead(action: &[&str]) -> Option<Topic> {
+    let place = action.iter().position(|word| matches!(*word, "or" | "than")).filter(|place| *place > 0)?;
+    let (first, mut second) = (&action[..place], &action[place + 1..]);
+    if let ["to", rest @ ..] = second {
+        second = rest;
     }
+    let other = match second {
+        [] => return None,
+        _ if second.contains(&"or") => return None,
+        [verb, ..] if is_verb(verb) && !is_feeling(verb) => doing(second),
+        _ => second.join(" "),
+    };
+    Some(Topic::thing(format!("{} rather than {other}", doing(first)), false))
 }
 
 fn object(subject: &str) -> String {
@@ -312,7 +298,6 @@ fn object(subject: &str) -> String {
         "they" => "them".to_owned(),
         "he" => "him".to_owned(),
         "she" => "her".to_owned(),
-        "i" => "me".to_owned(),
         _ => subject.to_owned(),
     }
 }
