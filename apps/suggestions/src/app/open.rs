@@ -1,0 +1,64 @@
+//! Opens what is searched: a folder of somebody's, or the sample, which is unpacked first.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use superstep::core::port::Clock;
+use superstep::{Code, Error, Result};
+
+use super::{Opened, Settings};
+use crate::sources::{self, Sources};
+use crate::{sample, sources::M365};
+
+/// Opens everything.
+pub(super) async fn open(settings: &Settings) -> Result<Opened> {
+    let wanted = settings.clone();
+    let opened = tokio::task::spawn_blocking(move || read(&wanted)).await;
+    let opened = opened.map_err(|error| Error::internal(format!("the sources cannot be opened: {error}")))??;
+    if settings.folder.is_none() {
+        sample::load_posts(&opened.sources).await?;
+    }
+    Ok(opened)
+}
+
+fn read(settings: &Settings) -> Result<Opened> {
+    let sample = settings.home.join("sample");
+    let folder = settings.folder.as_deref().unwrap_or(&sample);
+    if settings.folder.is_none() {
+        sample::unpack(folder)?;
+        keep_out_of_git(&settings.home);
+    }
+    let mut places = sources::Settings::of_folder(folder);
+    if places.docs.is_none() && places.issues.is_none() && matches!(places.m365, M365::None) {
+        places.docs = Some(folder.to_owned());
+    }
+    (places.posts, places.clock) = (settings.posts.clone(), settings.clock.clone());
+    if let Some(m365) = &settings.m365 {
+        places.m365 = m365.clone();
+    }
+    let sources = Sources::open(&places)?;
+    if let Some(file) = settings.posts.as_deref().filter(|_| settings.folder.is_none()) {
+        forget(file, &*settings.clock)?;
+    }
+    Ok(Opened { sources, places })
+}
+
+/// Posts of the sample that have expired would keep their fresh selves out.
+fn forget(file: &Path, clock: &dyn Clock) -> Result<()> {
+    let forgotten = || {
+        let posts = Connection::open(file)?;
+        posts.busy_timeout(Duration::from_secs(5))?;
+        posts.execute("DELETE FROM posts WHERE expires_at <= ?1", [clock.now()])
+    };
+    let failed = |cause: rusqlite::Error| Error::new(Code::StoreUnavailable, format!("old posts stay: {cause}"));
+    forgotten().map(drop).map_err(failed)
+}
+
+/// What is unpacked is nobody's work; that Git is not told so is no reason to stop.
+fn keep_out_of_git(home: &Path) {
+    let note = home.join(".gitignore");
+    if !note.exists() {
+        let _ = std::fs::write(note, "*\n");
+    }
+}

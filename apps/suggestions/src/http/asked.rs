@@ -1,0 +1,179 @@
+//! What requests about posts ask for.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use superstep::core::fault::Fault;
+use superstep::core::suggest::known_names;
+use superstep::settings::Secret;
+use superstep_server::{Problem, Visitor};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::app::Terms;
+use crate::sources::{Engagement, Listing, NewPost, Trimmed, Violation, trim};
+use crate::types::Mode;
+
+/// Who asks: where from, in what language, and with what for Microsoft 365.
+pub(crate) struct Asker {
+    pub(crate) visitor: Visitor,
+    token: Option<Secret>,
+    locale: Option<String>,
+}
+
+/// The header with what Microsoft Graph is asked with. Not the header `Authorization`: that one is for this server.
+const TOKEN: &str = "x-graph-token";
+
+impl Asker {
+    /// The same, with who decides.
+    pub(crate) fn terms(self, model: Option<String>) -> Terms {
+        Terms { model, token: self.token, locale: self.locale }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Asker {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let visitor = Visitor::from_request_parts(parts, state).await?;
+        let token = text(&parts.headers, TOKEN).filter(|token| !token.is_empty()).map(Secret::new);
+        let locale = text(&parts.headers, header::ACCEPT_LANGUAGE.as_str()).and_then(language);
+        Ok(Self { visitor, token, locale })
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok().map(str::trim)
+}
+
+/// The first language of a list such as `de-AT,en;q=0.8`.
+fn language(accepted: &str) -> Option<String> {
+    let first = accepted.split([',', ';', '-']).next()?.trim();
+    let is_language = (2..=3).contains(&first.len()) && first.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_language.then(|| first.to_ascii_lowercase())
+}
+
+/// Which posts.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Which {
+    /// At most this many; 50 unless said, 200 at most.
+    limit: Option<usize>,
+    /// Only those with this tag.
+    tag: Option<String>,
+    /// `question`, `offer` or `event`.
+    mode: Option<String>,
+    /// Only those behind the post that `next` of a former page named.
+    after: Option<String>,
+}
+
+impl Which {
+    pub(crate) fn listing(self) -> Result<Listing, Problem> {
+        // A form that leaves a field empty does not ask for it.
+        let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        let mode = given(self.mode).map(|name| {
+            let unknown = || {
+                let known = known_names(&name, &[Mode::Question, Mode::Offer, Mode::Event].map(Mode::name));
+                Problem::invalid(format!("no post is a `{name}`"), []).hint(known)
+            };
+            Mode::named(&name).ok_or_else(unknown)
+        });
+        let limit = self.limit.unwrap_or(50).clamp(1, 200);
+        Ok(Listing { limit, tag: given(self.tag), mode: mode.transpose()?, after: given(self.after) })
+    }
+}
+
+/// A post to write. Held against its rules as a whole, so that every one that is broken is named.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub(crate) struct Posting(Value);
+
+impl Posting {
+    pub(crate) fn read(&self) -> Result<NewPost, Vec<Violation>> {
+        NewPost::read(&self.0)
+    }
+}
+
+/// A post to write, as it is described.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what `NewPost::read` reads")]
+#[schema(rename_all = "camelCase")]
+pub(crate) struct NewPostBody {
+    /// What it says: up to 500 characters and three sentences.
+    text: String,
+    /// What it is about: up to 5, of 20 characters each.
+    tags: Option<Vec<String>>,
+    /// `question` unless said, `offer` or `event`.
+    mode: Option<String>,
+    /// How long it stays: `1h`, `24h` unless said, `72h` or `7d`.
+    ttl: Option<String>,
+    /// Who writes it.
+    author_id: Option<String>,
+    /// The name of who writes it.
+    author_name: Option<String>,
+    /// Where: degrees north.
+    lat: Option<f64>,
+    /// Where: degrees east.
+    lng: Option<f64>,
+}
+
+/// What somebody does about a post.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Engaging {
+    /// `interested` or `join`.
+    #[schema(value_type = String)]
+    pub(crate) kind: Engagement,
+}
+
+/// How suggestions are asked for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Suggesting {
+    /// `1` for events.
+    stream: Option<String>,
+    /// Who decides: `local`, `direct`, a model of the settings, or one such as `groq/llama-3.1-8b-instant`.
+    pub(crate) model: Option<String>,
+}
+
+impl Suggesting {
+    pub(crate) fn is_streamed(&self) -> Result<bool, Problem> {
+        match self.stream.as_deref() {
+            Some("1" | "true") => Ok(true),
+            None | Some("" | "0" | "false") => Ok(false),
+            Some(other) => Err(Problem::invalid(format!("`stream` is `{other}`"), []).hint("say `1`, or leave it out")),
+        }
+    }
+}
+
+/// What is searched for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Search {
+    /// Words; at most 200 characters of them count.
+    #[serde(default)]
+    q: String,
+}
+
+impl Search {
+    pub(crate) fn query(&self) -> Result<Trimmed, Problem> {
+        trim(&self.q).map_err(|_| {
+            let fault = Fault::new("must not be empty").at("/q").help("name one to a few words");
+            Problem::invalid("there is nothing to search for", [fault.into()])
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_language_counts_where_there_is_one() {
+        for (given, expected) in [("de-AT,en;q=0.8", Some("de")), ("EN", Some("en")), ("*", None), ("", None)] {
+            assert_eq!(language(given).as_deref(), expected, "{given}");
+        }
+    }
+}

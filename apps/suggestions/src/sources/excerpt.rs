@@ -1,0 +1,86 @@
+//! The passage of a text that fits a query best, short enough to be read at a glance.
+
+use crate::words::{content, stem};
+
+/// How many characters a description has at most.
+pub(crate) const LONGEST: usize = 300;
+
+/// The best passage: whole sentences from the one that has most of the query's words on, as many as fit.
+pub(crate) fn excerpt(text: &str, query: &str) -> String {
+    let wanted: Vec<String> = content(query).iter().map(|word| stem(word)).collect();
+    let sentences = sentences(text);
+    let mut best = (0, String::new());
+    for start in 0..sentences.len() {
+        let passage = passage(&sentences[start..]);
+        let held: Vec<String> = content(&passage).iter().map(|word| stem(word)).collect();
+        let count = wanted.iter().filter(|word| held.contains(word)).count();
+        // The first of equals: what stands above usually introduces what stands below.
+        if best.1.is_empty() || count > best.0 {
+            best = (count, passage);
+        }
+    }
+    best.1
+}
+
+/// As many sentences as fit; the first is cut at a word when it alone does not.
+fn passage(sentences: &[&str]) -> String {
+    let mut passage = String::new();
+    for sentence in sentences {
+        let joined = if passage.is_empty() { (*sentence).to_owned() } else { format!("{passage} {sentence}") };
+        if joined.chars().count() > LONGEST {
+            break;
+        }
+        passage = joined;
+    }
+    if passage.is_empty() { sentences.first().map(|sentence| cut(sentence)).unwrap_or_default() } else { passage }
+}
+
+/// Cuts at a word and shows that something is missing.
+fn cut(text: &str) -> String {
+    let Some((end, _)) = text.char_indices().nth(LONGEST - 2) else { return text.to_owned() };
+    let head = text[..end].rsplit_once(char::is_whitespace).map_or(&text[..end], |(head, _)| head);
+    format!("{} …", head.trim_end())
+}
+
+/// The sentences of a text; a line that is empty ends one too.
+fn sentences(text: &str) -> Vec<&str> {
+    let mut sentences = Vec::new();
+    for paragraph in text.split("\n\n") {
+        let mut start = 0;
+        let mut letters = paragraph.char_indices().peekable();
+        while let Some((_, letter)) = letters.next() {
+            let Some((next, follower)) = letters.peek() else { break };
+            let is_end = matches!(letter, '.' | '!' | '?') && follower.is_whitespace();
+            if is_end || matches!(letter, '。' | '！' | '？') {
+                sentences.push(paragraph[start..*next].trim());
+                start = *next;
+            }
+        }
+        sentences.push(paragraph[start..].trim());
+    }
+    sentences.retain(|sentence| !sentence.is_empty());
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-SUG-19: a description is the passage that fits best, whole sentences, at most 300 characters.
+    #[test]
+    fn the_passage_with_most_words_is_taken() {
+        let filler = "Nothing to see in this sentence at all. ".repeat(12);
+        let text = format!("{filler}Use helm rollback to return. It waits.\n\n{filler}");
+        let found = excerpt(&text, "How does helm rollback wait?");
+        assert!(found.contains("Use helm rollback to return. It waits."), "{found}");
+        assert!(found.chars().count() <= LONGEST && found.ends_with('.'), "{found}");
+    }
+
+    /// R-SUG-19: a sentence that is too long is cut at a word.
+    #[test]
+    fn a_long_sentence_is_cut_at_a_word() {
+        let found = excerpt(&"größe ".repeat(100), "größe");
+        assert!(found.chars().count() <= LONGEST && found.ends_with("größe …"), "{found}");
+        assert_eq!(excerpt("", "x"), "");
+    }
+}

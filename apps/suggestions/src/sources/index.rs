@@ -1,0 +1,93 @@
+//! Things by their words, in SQLite's full-text search, in memory.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, params};
+use superstep::{Code, Error, Result};
+
+use crate::words::content;
+
+/// What a thing is found by.
+pub(super) struct Words<'a> {
+    /// Counts most.
+    pub(super) title: &'a str,
+    /// Labels, names, states.
+    pub(super) keys: String,
+    /// The rest.
+    pub(super) text: String,
+}
+
+/// Where something was found, and how well it fits.
+pub(super) struct Hit {
+    pub(super) place: (String, usize),
+    /// More is better.
+    pub(super) score: f64,
+}
+
+/// Things by their words.
+pub(super) struct Index(Connection);
+
+impl Index {
+    pub(super) fn new() -> Result<Self> {
+        let connection = Connection::open_in_memory().map_err(broken)?;
+        let table = "CREATE VIRTUAL TABLE thing USING fts5(
+            title, keys, text, file UNINDEXED, number UNINDEXED, tokenize = 'porter unicode61')";
+        connection.execute_batch(table).map_err(broken)?;
+        Ok(Self(connection))
+    }
+
+    /// Takes the things of a file in, all or none.
+    pub(super) fn add<'a>(&mut self, file: &str, things: impl Iterator<Item = Words<'a>>) -> Result<()> {
+        self.insert(file, things).map_err(broken)
+    }
+
+    fn insert<'a>(&mut self, file: &str, things: impl Iterator<Item = Words<'a>>) -> rusqlite::Result<()> {
+        let transaction = self.0.transaction()?;
+        {
+            let mut insert = transaction
+                .prepare_cached("INSERT INTO thing (title, keys, text, file, number) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+            for (number, words) in things.enumerate() {
+                let number = i64::try_from(number).unwrap_or(i64::MAX);
+                insert.execute(params![words.title, words.keys, words.text, file, number])?;
+            }
+        }
+        transaction.commit()
+    }
+
+    pub(super) fn remove(&mut self, file: &str) -> Result<()> {
+        self.0.execute("DELETE FROM thing WHERE file = ?1", [file]).map_err(broken)?;
+        Ok(())
+    }
+
+    /// What has any of the words, the best first.
+    pub(super) fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
+        let Some(query) = any_word(query) else { return Vec::new() };
+        // The index is ours, in memory and complete: what fails here is a bug, and silence is the safe answer to it.
+        self.matching(&query, limit).unwrap_or_default()
+    }
+
+    fn matching(&self, query: &str, limit: usize) -> rusqlite::Result<Vec<Hit>> {
+        let mut statement = self.0.prepare_cached(
+            "SELECT file, number, bm25(thing, 4.0, 2.0, 1.0) AS score FROM thing WHERE thing MATCH ?1
+             ORDER BY score, file, number LIMIT ?2",
+        )?;
+        let rows = statement.query_map(params![query, i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
+            let number: i64 = row.get("number")?;
+            let score: f64 = row.get("score")?;
+            Ok(Hit { place: (row.get("file")?, usize::try_from(number).unwrap_or(usize::MAX)), score: -score })
+        })?;
+        rows.collect()
+    }
+}
+
+/// A query for what has any of the words. Each is a string of the query language, so no sign in it means anything.
+pub(super) fn any_word(query: &str) -> Option<String> {
+    const MOST: usize = 40;
+    let quoted: Vec<String> = content(query).iter().take(MOST).map(|word| format!("\"{word}\"")).collect();
+    (!quoted.is_empty()).then(|| quoted.join(" OR "))
+}
+
+pub(super) fn broken(cause: rusqlite::Error) -> Error {
+    let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(cause);
+    Error::new(Code::Internal, "the index in memory failed").caused_by(cause)
+}

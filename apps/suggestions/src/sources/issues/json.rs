@@ -1,0 +1,45 @@
+//! Issues as GitHub, `gh` and GitLab give them: arrays of objects whose fields tell which it is.
+
+use serde_json::Value;
+
+use super::Issue;
+
+/// The issues of a file. Pull requests, which GitHub lists among issues, are left out.
+pub(super) fn read(text: &str) -> Result<Vec<Issue>, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
+    let items = value.as_array().or_else(|| value.get("items").and_then(Value::as_array));
+    let items = items.ok_or("it is no list of issues")?;
+    let issues = items.iter().filter(|item| item.get("pull_request").is_none()).enumerate();
+    issues.map(|(number, item)| issue(item).ok_or_else(|| format!("entry {} is no issue", number + 1))).collect()
+}
+
+fn issue(item: &Value) -> Option<Issue> {
+    let title = text(item, "title")?;
+    let is_gitlab = item.get("iid").is_some();
+    let number = item.get(if is_gitlab { "iid" } else { "number" })?.as_u64()?;
+    let body = text(item, if is_gitlab { "description" } else { "body" }).unwrap_or_default();
+    let url = ["html_url", "web_url", "url"].into_iter().find_map(|key| text(item, key)).unwrap_or_default();
+    let is_closed = text(item, "state")?.eq_ignore_ascii_case("closed");
+    let mut issue = Issue { key: format!("#{number}"), title, body, url, is_closed, ..Issue::default() };
+    issue.labels = named(item.get("labels"), "name");
+    // The REST interfaces give the number of comments under the same name; only `gh` gives their words.
+    issue.comments = named(item.get("comments"), "body");
+    let reason = text(item, "state_reason").or_else(|| text(item, "stateReason")).unwrap_or_default();
+    issue.is_resolved = is_closed
+        && match reason.to_lowercase().as_str() {
+            "completed" => true,
+            "" => issue.tells_resolution(),
+            _ => false,
+        };
+    Some(issue)
+}
+
+fn text(item: &Value, key: &str) -> Option<String> {
+    item.get(key)?.as_str().map(str::to_owned)
+}
+
+/// The words of a list, whose entries are words or objects that have them.
+fn named(list: Option<&Value>, key: &str) -> Vec<String> {
+    let entries = list.and_then(Value::as_array).into_iter().flatten();
+    entries.filter_map(|entry| entry.as_str().map(str::to_owned).or_else(|| text(entry, key))).collect()
+}

@@ -1,0 +1,48 @@
+//! One issue per file: what it is between two lines of `---`, then its text.
+
+use super::Issue;
+
+/// The issue of a file.
+pub(super) fn read(text: &str) -> Result<Vec<Issue>, String> {
+    let (front, body) = split(text).ok_or("it does not begin with front matter between lines of `---`")?;
+    let field = |name: &str| {
+        let lines = front.lines().filter_map(|line| line.split_once(':'));
+        lines.filter(|(key, _)| key.trim() == name).map(|(_, value)| bare(value)).next().unwrap_or_default()
+    };
+    let title = field("title");
+    if title.is_empty() {
+        return Err("its front matter has no `title`".to_owned());
+    }
+    let labels = field("labels");
+    let labels = labels.trim_start_matches('[').trim_end_matches(']').split(',').map(bare);
+    let mut issue = Issue {
+        title,
+        labels: labels.filter(|label| !label.is_empty()).collect(),
+        url: field("url"),
+        body: body.trim().to_owned(),
+        is_closed: field("state").eq_ignore_ascii_case("closed"),
+        ..Issue::default()
+    };
+    issue.is_resolved = issue.is_closed && issue.tells_resolution();
+    Ok(vec![issue])
+}
+
+/// The front matter, and what follows it.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"))?;
+    let mut at = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return Some((&rest[..at], &rest[at + line.len()..]));
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// A value without spaces and quotation marks around it.
+fn bare(value: &str) -> String {
+    let value = value.trim();
+    let inside = |mark: char| value.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
+    inside('"').or_else(|| inside('\'')).unwrap_or(value).to_owned()
+}

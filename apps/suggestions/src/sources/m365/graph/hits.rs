@@ -1,0 +1,88 @@
+//! What Graph's search answers, as suggestions.
+
+use serde_json::Value;
+
+use crate::sources::excerpt::excerpt;
+use crate::types::{Availability, M365Source, McpSuggestion, SourceType};
+
+/// The hits of an answer, in its order. One without a title or an address cannot be shown, and is left out.
+pub(super) fn read(answer: &Value, limit: usize) -> Vec<McpSuggestion> {
+    let containers = list(answer, "value").flat_map(|found| list(found, "hitsContainers"));
+    containers.flat_map(|container| list(container, "hits")).filter_map(hit).take(limit).collect()
+}
+
+fn hit(hit: &Value) -> Option<McpSuggestion> {
+    let resource = hit.get("resource")?;
+    let kind = resource["@odata.type"].as_str().unwrap_or_default();
+    let is_mail = kind.ends_with(".message");
+    let url = resource[if is_mail { "webLink" } else { "webUrl" }].as_str().filter(|url| is_web(url))?;
+    let names = [&resource["subject"], &resource["name"], &resource["fields"]["title"], &resource["displayName"]];
+    let title = names.into_iter().find_map(|name| name.as_str().filter(|name| !name.trim().is_empty()));
+    let said = [&hit["summary"], &resource["bodyPreview"]].into_iter().find_map(Value::as_str).unwrap_or_default();
+    Some(McpSuggestion {
+        title: title.map_or_else(|| last_part(url), str::to_owned),
+        url: url.to_owned(),
+        description: excerpt(&plain(said), ""),
+        source_type: SourceType::M365,
+        source: Some(if is_mail { M365Source::Email } else { source(resource, url) }),
+        status: Availability::Available,
+    })
+}
+
+/// The drive says whose a file is; where it does not, its address does.
+fn source(resource: &Value, url: &str) -> M365Source {
+    match resource["parentReference"]["driveType"].as_str() {
+        Some("documentLibrary") => M365Source::Sharepoint,
+        Some("business" | "personal") => M365Source::Onedrive,
+        _ if url.contains("-my.sharepoint.") || url.contains("/personal/") => M365Source::Onedrive,
+        _ => M365Source::Sharepoint,
+    }
+}
+
+/// A summary without the marks of what fitted (`<c0>`) and of what was left out (`<ddd/>`).
+fn plain(summary: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = summary;
+    while let Some((before, after)) = rest.split_once('<') {
+        plain.push_str(before);
+        match after.split_once('>') {
+            Some((mark, after)) if is_mark(mark) => {
+                plain.push_str(if mark == "ddd/" { " … " } else { "" });
+                rest = after;
+            }
+            _ => {
+                plain.push('<');
+                rest = after;
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn is_mark(mark: &str) -> bool {
+    mark == "ddd/" || mark.trim_start_matches('/').strip_prefix('c').is_some_and(|number| number.parse::<u8>().is_ok())
+}
+
+fn is_web(url: &str) -> bool {
+    url.starts_with("https://") || url.starts_with("http://")
+}
+
+fn last_part(url: &str) -> String {
+    url.trim_end_matches('/').rsplit('/').next().unwrap_or(url).to_owned()
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-SUG-17: a summary is read without its marks.
+    #[test]
+    fn summaries_lose_their_marks() {
+        assert_eq!(plain("how to <c0>roll back</c0> a<ddd/>if x < 3 <b>"), "how to roll back a … if x < 3 <b>");
+    }
+}

@@ -1,0 +1,61 @@
+//! Mail out of `.eml` and `.mbox` files.
+
+use mail_parser::mailbox::mbox::MessageIterator;
+use mail_parser::{Message, MessageParser};
+
+use crate::sources::index::Words;
+use crate::sources::shelf::Thing;
+
+/// A mail, as far as it is searched.
+pub(super) struct Mail {
+    pub(super) subject: String,
+    pub(super) from: String,
+    pub(super) text: String,
+}
+
+impl Thing for Mail {
+    fn read(name: &str, bytes: &[u8]) -> Option<Result<Vec<Self>, String>> {
+        let (_, kind) = name.rsplit_once('.')?;
+        match kind.to_lowercase().as_str() {
+            "eml" => Some(mail(bytes).map(|mail| vec![mail])),
+            "mbox" => Some(mailbox(bytes)),
+            _ => None,
+        }
+    }
+
+    fn words(&self) -> Words<'_> {
+        Words { title: &self.subject, keys: self.from.clone(), text: self.text.clone() }
+    }
+}
+
+fn mailbox(bytes: &[u8]) -> Result<Vec<Mail>, String> {
+    let mails = MessageIterator::new(bytes).map(|message| {
+        let message = message.map_err(|error| format!("it is no mailbox ({error})"))?;
+        mail(message.contents())
+    });
+    // One mail that cannot be read does not lose its neighbours; a file without any is no mailbox.
+    let mails: Vec<Mail> = mails.filter_map(Result::ok).collect();
+    if mails.is_empty() { Err("it has no mail in it".to_owned()) } else { Ok(mails) }
+}
+
+fn mail(bytes: &[u8]) -> Result<Mail, String> {
+    let message = MessageParser::default().parse(bytes).ok_or("it is no mail")?;
+    let (subject, text) = (message.subject().unwrap_or_default().trim(), text(&message));
+    if subject.is_empty() && text.is_empty() {
+        return Err("it is a mail without subject and text".to_owned());
+    }
+    let subject = if subject.is_empty() { "(no subject)" } else { subject };
+    Ok(Mail { subject: subject.to_owned(), from: from(&message), text })
+}
+
+/// The plain text; where there is only HTML, its words.
+fn text(message: &Message<'_>) -> String {
+    let parts = (0..message.text_body_count()).filter_map(|part| message.body_text(part));
+    parts.map(|part| part.replace("\r\n", "\n").trim().to_owned()).collect::<Vec<_>>().join("\n\n")
+}
+
+fn from(message: &Message<'_>) -> String {
+    let sender = message.from().and_then(|from| from.first());
+    let name = sender.and_then(|sender| sender.name().or_else(|| sender.address()));
+    name.unwrap_or_default().to_owned()
+}

@@ -1,0 +1,103 @@
+//! Counts sentences as people do: not every dot ends one.
+
+/// Words that are written with a dot at their end.
+const SHORT: [&str; 40] = [
+    "approx", "bzw", "ca", "cf", "co", "corp", "dept", "dr", "e.g", "eg", "etc", "evtl", "fig", "ggf", "i.e", "ie",
+    "inc", "inkl", "jr", "ltd", "max", "min", "misc", "mr", "mrs", "ms", "no", "nr", "prof", "resp", "sr", "st", "str",
+    "tel", "u.a", "usw", "vgl", "vs", "z.b", "d.h",
+];
+
+/// How many sentences a text has. Dots inside of addresses and numbers, after abbreviations and in ellipses end none.
+///
+/// ```
+/// use superstep_suggestions::sources::sentences;
+/// assert_eq!(sentences("See https://a.example/b.html for 3.5 GB, e.g. today... Why?!"), 1);
+/// assert_eq!(sentences("One. Two! Three? Four"), 4);
+/// ```
+#[must_use]
+pub fn sentences(text: &str) -> usize {
+    let mut count = 0;
+    let mut is_open = false;
+    for word in words(text) {
+        is_open |= word.text.chars().any(char::is_alphanumeric);
+        if is_open && ends(&word) {
+            count += 1;
+            is_open = false;
+        }
+    }
+    count + usize::from(is_open)
+}
+
+/// A word with the signs around it.
+struct Word<'a> {
+    text: &'a str,
+    is_last: bool,
+}
+
+/// Words at white space; signs that end a sentence without one (`。`) end a word too.
+fn words(text: &str) -> Vec<Word<'_>> {
+    let pieces = text.split_whitespace().flat_map(|word| word.split_inclusive(['。', '！', '？']));
+    let mut words: Vec<Word<'_>> = pieces.map(|text| Word { text, is_last: false }).collect();
+    if let Some(last) = words.last_mut() {
+        last.is_last = true;
+    }
+    words
+}
+
+fn ends(word: &Word<'_>) -> bool {
+    let text = word.text.trim_end_matches(['"', '\'', ')', ']', '”', '“', '’', '»', '«', '*', '_']);
+    let bare = text.trim_end_matches(['.', '!', '?', '…', '。', '！', '？']);
+    let signs = &text[bare.len()..];
+    if signs.is_empty() || signs.contains('…') || signs.contains("..") {
+        // An ellipsis trails off; a question or a call behind it is one.
+        return signs.contains(['!', '?']);
+    }
+    signs != "." || !goes_on(bare, word.is_last)
+}
+
+/// Whether a single dot belongs to the word and not to the sentence.
+fn goes_on(bare: &str, is_last: bool) -> bool {
+    if is_last {
+        return false;
+    }
+    let word = bare.trim_start_matches(|letter: char| !letter.is_alphanumeric()).to_lowercase();
+    let is_initial = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
+    // "on the 3. of May"; a longer number before a dot is rather the end of a statement.
+    let is_ordinal = (1..=2).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_pieces = word.contains('.') && word.split('.').all(|part| part.chars().count() == 1);
+    is_initial || is_ordinal || is_pieces || SHORT.contains(&word.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-SUG-40: what looks like the end of a sentence and is none does not count.
+    #[test]
+    fn dots_that_end_nothing_do_not_count() {
+        for (text, expected) in [
+            ("", 0),
+            ("...", 0),
+            ("Hello", 1),
+            ("Hello.", 1),
+            ("One. Two. Three.", 3),
+            ("One! Two? Three. Four", 4),
+            ("What?! Really!!!", 2),
+            ("See https://a.example/x.html. It is good.", 2),
+            ("See www.a.example/x.html?y=1.2 now", 1),
+            ("Version 1.2.3 is 4.5 times faster", 1),
+            ("We wait… and wait... until Monday", 1),
+            ("We wait ... then what?", 1),
+            ("Tools, e.g. helm, i.e. charts etc. are old", 1),
+            ("Dr. J. Smith vs. Prof. Lee at 9 a.m. today", 1),
+            ("Das geht z.B. am 3. Mai bzw. später. Ja?", 2),
+            ("It costs 250. Come by.", 2),
+            ("He said \"stop.\" Then (he left.) Yes", 3),
+            ("一つ。二つ！三つ？四つ", 4),
+            ("a.\nb.\n\nc", 1),
+            ("All of us, etc.", 1),
+        ] {
+            assert_eq!(sentences(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Queries as searches take them: trimmed, not empty, not too long.
+
+use superstep::{Code, Error, Result};
+
+/// How many characters of a query are searched for.
+pub const LONGEST_QUERY: usize = 200;
+
+/// A query, ready to be searched for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trimmed {
+    /// What to search for.
+    pub text: String,
+    /// What was done to it, when something was.
+    pub warning: Option<String>,
+}
+
+/// Trims a query and cuts a long one at a word.
+///
+/// # Errors
+/// When nothing is left.
+///
+/// ```
+/// use superstep_suggestions::sources::trim;
+/// assert_eq!(trim("  roll back ").unwrap().text, "roll back");
+/// assert!(trim(" \n").is_err());
+/// ```
+pub fn trim(query: &str) -> Result<Trimmed> {
+    let text = query.trim();
+    if text.is_empty() {
+        return Err(Error::new(Code::InputInvalid, "the query is empty").help("name one to a few words"));
+    }
+    let Some((end, _)) = text.char_indices().nth(LONGEST_QUERY) else {
+        return Ok(Trimmed { text: text.to_owned(), warning: None });
+    };
+    // A word that ends exactly at the limit is whole; one without any space before it is cut where the limit is.
+    let head = match text[end..].starts_with(char::is_whitespace) {
+        true => &text[..end],
+        false => text[..end].rsplit_once(char::is_whitespace).map_or(&text[..end], |(head, _)| head),
+    };
+    let length = text.chars().count();
+    let warning =
+        format!("the query has {length} characters; the first {LONGEST_QUERY} were searched for, up to a whole word");
+    Ok(Trimmed { text: head.trim_end().to_owned(), warning: Some(warning) })
+}

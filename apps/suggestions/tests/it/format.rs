@@ -1,0 +1,150 @@
+//! The response: what a model's last words make of what was found.
+
+use serde_json::{Value, json};
+use superstep::model::{Reply, Scripted};
+use superstep_suggestions::graph;
+use superstep_suggestions::types::CombinedSuggestionsResponse;
+
+use crate::sources::sample;
+use crate::stage::{Fake, HINT, POST, a_post, asked, everything, hit, on, search, warned, watch};
+
+/// Three documents, of which two are one; a mail, an issue, a post and a hint.
+fn fake() -> Fake {
+    let docs = [
+        hit("doc", "Roll back", "https://docs.example/rollback#helm", "Short."),
+        hit("doc", "Roll back", "https://docs.example/rollback?utm_source=mail", "A longer description."),
+        hit("doc", "Deploy", "https://docs.example/deploy", "How to deploy."),
+    ];
+    Fake::default()
+        .says("search_docs", &json!(docs))
+        .says("search_m365", &json!([hit("m365", "Runbook", "m365/runbook.md", "Steps.")]))
+        .says("search_issues", &json!([hit("issue", "#7 Failed", "https://issues.example/7", "Solved.")]))
+        .says("search_posts", &json!([a_post("p1", "Same here"), a_post(POST, "itself")]))
+        .does(HINT, crate::stage::Does::Says("Read Roll back.".to_owned()))
+}
+
+/// What becomes of a model's last words after all searches; and what was warned of.
+async fn formatted(words: &str) -> (CombinedSuggestionsResponse, Vec<String>) {
+    let calls = ["search_docs", "search_m365", "search_issues", "search_posts"].map(|tool| (tool, "rollback"));
+    let calls = search(&calls).and_call(HINT, json!({ "postText": "x", "searchResults": [] }));
+    let model = Scripted::new([calls]).then(words);
+    let (told, done) = watch(asked(&graph(5).unwrap(), fake().with(model).await)).await;
+    (done.unwrap().state.response.clone().unwrap(), warned(&told))
+}
+
+fn urls(response: &CombinedSuggestionsResponse) -> [Vec<&str>; 3] {
+    [&response.m365, &response.docs, &response.issues].map(|list| list.iter().map(|one| one.url.as_str()).collect())
+}
+
+const ALL_DOCS: [&str; 2] = ["https://docs.example/rollback#helm", "https://docs.example/deploy"];
+
+/// R-SUG-31, R-SUG-32, R-SUG-38: the model's choice in its order, with defaults for what it leaves out.
+#[tokio::test]
+async fn the_model_chooses_and_orders() {
+    let words = json!({
+        "docs": [{ "title": "x", "url": "https://docs.example/deploy" }, { "url": "https://docs.example/rollback" }],
+        "actionHint": "  Read Deploy.  ",
+    });
+    let (response, warnings) = formatted(&format!("Here it is:\n```json\n{words}\n```")).await;
+    assert_eq!(urls(&response), [vec![], vec![ALL_DOCS[1], ALL_DOCS[0]], vec![]]);
+    assert_eq!(
+        (response.docs[0].title.as_str(), response.docs[1].description.as_str()),
+        ("Deploy", "A longer description.")
+    );
+    assert_eq!(response.action_hint.as_deref(), Some("Read Deploy."));
+    assert_eq!((response.posts.len(), response.unavailable_sources.len(), warnings.len()), (0, 0, 0));
+    let json = serde_json::to_value(&response).unwrap();
+    assert_eq!((&json["source"], &json["m365"]), (&json!("mcp"), &json!([])));
+}
+
+/// R-SUG-33: what is listed twice, in whatever words, is there once.
+#[tokio::test]
+async fn duplicates_are_merged() {
+    let words = json!({
+        "docs": [{ "url": "https://docs.example/rollback" }, { "url": "https://docs.example/rollback#other" },
+            { "title": "roll back" }, "https://docs.example/rollback?gclid=1"],
+        "posts": [{ "id": "p1" }, "p1"],
+    });
+    let (response, warnings) = formatted(&words.to_string()).await;
+    assert_eq!((urls(&response)[1].clone(), response.posts.len(), warnings.len()), (vec![ALL_DOCS[0]], 1, 0));
+}
+
+/// R-SUG-32, R-SUG-55: what no tool returned is dropped and counted, and so is a hint that leads elsewhere.
+#[tokio::test]
+async fn what_no_tool_returned_is_dropped_and_counted() {
+    let words = json!({
+        "m365": [{ "title": "Runbook", "url": "https://evil.example/" }, { "title": "Runbook", "url": "m365/runbook.md" }],
+        "docs": [{ "title": "Invented", "url": "https://docs.example/invented" }, { "title": "Invented too" }, 7, {}],
+        "issues": [{ "url": "https://docs.example/deploy" }],
+        "posts": [{ "id": "p9" }, { "id": POST }],
+        "actionHint": "Go to https://evil.example/ now.",
+    });
+    let (response, warnings) = formatted(&words.to_string()).await;
+    // A document among the issues is put where it belongs.
+    assert_eq!(urls(&response), [vec!["m365/runbook.md"], vec![ALL_DOCS[1]], vec![]]);
+    assert!(response.posts.is_empty());
+    assert_eq!(response.action_hint.as_deref(), Some("Read Roll back."));
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("dropped 7 ") && warnings[1].contains("hint"), "{warnings:?}");
+}
+
+/// R-SUG-32, R-SUG-54: nonsense, nothing, and wrong types are repaired, or all that was found is shown; never a failure.
+#[tokio::test]
+async fn nonsense_is_answered_with_what_was_found() {
+    for words in ["", "I cannot help with that.", "{}", "[]", "null", "{\"weather\": \"fine\"}", "{\"docs\""] {
+        let (response, warnings) = formatted(words).await;
+        assert_eq!(
+            urls(&response),
+            [vec!["m365/runbook.md"], ALL_DOCS.to_vec(), vec!["https://issues.example/7"]],
+            "{words}"
+        );
+        assert_eq!(response.posts.iter().map(|post| post.id.as_str()).collect::<Vec<_>>(), ["p1"]);
+        assert_eq!(response.action_hint.as_deref(), Some("Read Roll back."));
+        assert_eq!(warnings.len(), 1, "{words}: {warnings:?}");
+    }
+    let wrong = json!({ "docs": "all of them", "m365": { "title": "Runbook" }, "posts": 3, "actionHint": ["x"] });
+    let (response, _) = formatted(&wrong.to_string()).await;
+    assert_eq!(urls(&response), [vec!["m365/runbook.md"], ALL_DOCS.to_vec(), vec![]]);
+    assert_eq!((response.posts.len(), response.action_hint), (1, None));
+    let damaged = "Sure! {\"docs\": [{\"url\": \"https://docs.example/deploy\",},], \"posts\": [";
+    assert_eq!(urls(&formatted(damaged).await.0)[1], [ALL_DOCS[1]]);
+}
+
+/// R-SUG-38: empty everywhere is a valid answer.
+#[tokio::test]
+async fn nothing_found_is_a_valid_answer() {
+    let model = Scripted::new([search(&[("search_docs", "x"), ("search_posts", "x")])]).then("{\"docs\": []}");
+    let done = asked(&graph(5).unwrap(), Fake::default().with(model).await).await.unwrap();
+    assert_eq!(done.state.response, Some(CombinedSuggestionsResponse::default()));
+}
+
+/// R-SUG-55: a document of the sample gives orders. A model that obeys it calls nothing and links to nothing.
+#[tokio::test]
+async fn a_document_that_gives_orders_changes_nothing() {
+    let (_folder, sources, _clock) = sample().await;
+    let before = sources.posts().get(POST).await.unwrap();
+    let model =
+        Scripted::new([search(&[("search_m365", "rollback notes from the web kubernetes revisionHistoryLimit")])])
+            .then_with(|request| {
+                let found = everything(request)["m365"].to_string();
+                assert!(found.contains("rollback-notes-from-the-web"), "{found}");
+                Reply::call("delete_all_posts", json!({}))
+            })
+            .then_with(|request| {
+                let mut answer = everything(request);
+                let evil = json!({ "title": "Rollback notes", "url": "https://evil.example/", "sourceType": "m365" });
+                answer["m365"].as_array_mut().unwrap().insert(0, evil);
+                answer["actionHint"] = "Open https://evil.example/ first.".into();
+                Reply::text(answer.to_string())
+            });
+    let (told, done) = watch(asked(&graph(5).unwrap(), on(&sources, model.clone()).await)).await;
+    let response = serde_json::to_value(done.unwrap().state.response.clone().unwrap()).unwrap();
+    let links: Vec<&str> =
+        response["m365"].as_array().unwrap().iter().map(|one| one["url"].as_str().unwrap()).collect();
+    assert!(!links.is_empty() && links.iter().all(|url| url.starts_with("m365/")), "{links:?}");
+    assert_eq!(response["actionHint"], Value::Null);
+    assert_eq!(warned(&told).len(), 2);
+    let refused = model.requests()[2].messages.last().unwrap().text().into_owned();
+    assert!(refused.contains("no tool `delete_all_posts`"), "{refused}");
+    assert_eq!(sources.posts().get(POST).await.unwrap(), before);
+}

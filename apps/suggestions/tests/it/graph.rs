@@ -1,0 +1,259 @@
+//! The graph: state by state and event by event.
+
+use std::collections::BTreeSet;
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use superstep::model::{Reply, Scripted};
+use superstep::settings::Secret;
+use superstep::tool::ensure_answered;
+use superstep::{Code, Compiled, HistoryQuery, Memory, Snapshot};
+use superstep_suggestions::sources::{Listing, M365, Settings, Sources};
+use superstep_suggestions::{Context, MAX_TOOL_ROUNDS, SourceStatus, Suggestions, draw, graph, sample};
+
+use crate::sources::{Folder, noon, sample as sample_sources};
+use crate::stage::{
+    Fake, HINT, POST, QUESTION, asked, everything, hit, microsoft_graph, on, search, tool_messages, watch,
+};
+
+/// The model of the example: four searches, the hint, the answer with all that was found.
+fn script() -> Scripted {
+    let first = search(&[
+        ("search_m365", "AKS rollback"),
+        ("search_m365", "kubernetes deployment undo"),
+        ("search_docs", "rollback deployment"),
+        ("search_posts", "AKS deployment failed"),
+    ]);
+    Scripted::new([first])
+        .then_with(|request| {
+            let found = everything(request)["docs"][0].clone();
+            let result = json!({ "title": found["title"], "description": found["description"], "sourceType": "doc" });
+            Reply::call(HINT, json!({ "postText": QUESTION, "searchResults": [result] }))
+        })
+        .then_with(|request| {
+            let mut answer = everything(request);
+            answer["actionHint"] = request.messages.last().unwrap().text().into();
+            Reply::text(answer.to_string())
+        })
+}
+
+async fn history(graph: &Compiled<Suggestions, Context>, thread: &str) -> Vec<Snapshot<Suggestions>> {
+    let mut all = graph.threads().history(thread, &HistoryQuery::default()).await.unwrap();
+    all.reverse();
+    all
+}
+
+fn saved() -> Compiled<Suggestions, Context> {
+    draw(MAX_TOOL_ROUNDS).unwrap().checkpointer(Memory::new()).compile().unwrap()
+}
+
+/// R-SUG-45, R-SUG-35, R-SUG-1, R-SUG-2, R-SUG-4, R-SUG-7, R-SUG-24, R-SUG-25, R-SUG-28: the example, state by state.
+#[tokio::test]
+async fn the_example_goes_from_state_to_state() {
+    let (_folder, sources, _clock) = sample_sources().await;
+    let (graph, model) = (saved(), script());
+    asked(&graph, on(&sources, model.clone()).await).thread("t").await.unwrap();
+    assert_eq!((model.requests().len(), model.left()), (3, 0));
+
+    let all = history(&graph, "t").await;
+    let due: Vec<String> = all.iter().map(|saved| saved.next.join("+")).collect();
+    let nodes = ["llmCall", "toolExec", "llmCall", "toolExec", "llmCall", "formatResponse", ""];
+    assert_eq!(due[due.len() - nodes.len()..], nodes);
+    let all = &all[all.len() - nodes.len()..];
+    let counts: Vec<usize> = all.iter().map(|saved| saved.state.messages.len()).collect();
+    assert_eq!(counts, [2, 3, 7, 8, 9, 10, 10]);
+    let calls: Vec<u32> = all.iter().map(|saved| saved.state.llm_call_count).collect();
+    assert_eq!(calls, [0, 1, 1, 2, 2, 3, 3]);
+    let roles: Vec<String> = all[6].state.messages.iter().map(|message| format!("{:?}", message.role)).collect();
+    let expected = ["System", "User", "Assistant", "Tool", "Tool", "Tool", "Tool", "Assistant", "Tool", "Assistant"];
+    assert_eq!(roles, expected);
+    assert!(all[..6].iter().all(|saved| saved.state.response.is_none()) && all[6].state.response.is_some());
+    assert!(all[1].state.tool_status.is_empty());
+    let names = serde_json::to_value(&*all[6].state).unwrap();
+    let names: Vec<&String> = names.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["messages", "llmCallCount", "response", "toolStatus"]);
+    let status = [("docs", SourceStatus::Ok), ("m365", SourceStatus::Ok), ("posts", SourceStatus::Ok)];
+    assert_eq!(all[2].state.tool_status, status.map(|(source, status)| (source.to_owned(), status)).into());
+}
+
+/// R-SUG-45, R-SUG-30, R-SUG-33, R-SUG-15: the example, event by event, and what comes out of it.
+#[tokio::test]
+async fn the_example_is_told_and_answered() {
+    let (_folder, sources, _clock) = sample_sources().await;
+    let graph = graph(MAX_TOOL_ROUNDS).unwrap();
+    let (told, done) = watch(asked(&graph, on(&sources, script()).await)).await;
+    let done = done.unwrap();
+    assert_eq!(done.supersteps, 6);
+
+    let nodes: Vec<&str> = told
+        .iter()
+        .filter(|event| event["event"] == "on_chain_start" && event["name"] != "suggestions")
+        .map(|event| event["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(nodes, ["llmCall", "toolExec", "llmCall", "toolExec", "llmCall", "formatResponse"]);
+    let tools: Vec<(&str, &str)> = told
+        .iter()
+        .map(|event| (event["event"].as_str().unwrap(), event["name"].as_str().unwrap()))
+        .filter(|(event, _)| event.starts_with("on_tool_"))
+        .collect();
+    let first = &tools[..8];
+    assert!(first.iter().all(|(_, tool)| *tool != HINT), "{tools:?}");
+    let last_end = first.iter().rposition(|(event, _)| *event == "on_tool_end").unwrap();
+    let starts = first[..last_end].iter().filter(|(event, _)| *event == "on_tool_start").count();
+    assert_eq!((last_end, starts), (7, 4), "{tools:?}");
+    assert_eq!(tools[8..], [("on_tool_start", HINT), ("on_tool_end", HINT)]);
+
+    let response = done.state.response.clone().unwrap();
+    assert!(!response.m365.is_empty() && !response.docs.is_empty() && !response.posts.is_empty());
+    assert!(response.posts.iter().all(|post| post.id != POST));
+    let urls: BTreeSet<&str> = response.m365.iter().map(|hit| hit.url.split('#').next().unwrap()).collect();
+    assert_eq!(urls.len(), response.m365.len());
+    let returned: usize = told
+        .iter()
+        .filter(|event| event["event"] == "on_tool_end" && event["name"] == "search_m365")
+        .map(|event| serde_json::from_str::<Vec<Value>>(event["data"]["output"].as_str().unwrap()).unwrap().len())
+        .sum();
+    assert!(returned > response.m365.len(), "both searches find the runbook: {returned}");
+    assert!(response.action_hint.unwrap().contains(&response.docs[0].title));
+    assert_eq!((response.issues.len(), response.unavailable_sources.len()), (0, 0));
+}
+
+/// R-SUG-36, R-SUG-3: with a store and without one the response is the same, and it is all of the output.
+#[tokio::test]
+async fn the_agent_runs_with_and_without_a_store() {
+    let (_folder, sources, _clock) = sample_sources().await;
+    let without = asked(&graph(MAX_TOOL_ROUNDS).unwrap(), on(&sources, script()).await).await.unwrap();
+    let with = asked(&saved(), on(&sources, script()).await).thread("t").await.unwrap();
+    assert!(without.state.response.is_some());
+    assert_eq!(without.to_json().unwrap(), with.to_json().unwrap());
+    let output = without.to_json().unwrap();
+    assert_eq!(output.as_object().unwrap().keys().collect::<Vec<_>>(), ["response"]);
+    assert_eq!(output["response"]["source"], "mcp");
+    assert!(without.checkpoint.is_none() && with.checkpoint.is_some());
+}
+
+/// R-SUG-46: Microsoft 365 refuses (401): it is named as unavailable, and the rest is there.
+#[tokio::test]
+async fn a_source_that_refuses_is_named_and_the_others_are_there() {
+    let folder = Folder::new();
+    sample::unpack(folder.path()).unwrap();
+    let refusal = (StatusCode::UNAUTHORIZED, json!({ "error": { "code": "InvalidAuthenticationToken" } }));
+    let m365 = M365::Graph { base_url: microsoft_graph(refusal.clone(), refusal).await };
+    let settings = Settings { m365, clock: std::sync::Arc::new(noon()), ..Settings::of_folder(folder.path()) };
+    let sources = Sources::open(&settings).unwrap();
+    sample::load_posts(&sources).await.unwrap();
+    let context = Context::new(POST).model(script()).access_token(Secret::new("a-token-of-somebody"));
+    let graph = saved();
+    let done = asked(&graph, context.connected(sources, None).await.unwrap()).thread("t").await.unwrap();
+    let response = done.state.response.clone().unwrap();
+    assert_eq!((response.m365.len(), response.unavailable_sources), (0, vec!["m365".to_owned()]));
+    assert!(!response.docs.is_empty() && !response.posts.is_empty() && response.action_hint.is_some());
+
+    let all = history(&graph, "t").await;
+    let state = &all.last().unwrap().state;
+    assert_eq!(state.tool_status["m365"], SourceStatus::Error);
+    let tools = tool_messages(&state.messages);
+    assert!(!tools[0].1 && tools[0].2.contains("401") && tools[2].1, "{tools:?}");
+    // R-SUG-5: what is in the context is nowhere in what is saved.
+    let kept = serde_json::to_string(&**state).unwrap() + &format!("{:?}", all.last().unwrap().checkpoint);
+    assert!(!kept.contains("a-token-of-somebody"));
+}
+
+/// R-SUG-48, R-SUG-29, R-SUG-26: a model that keeps asking is asked five times, the last time without tools.
+#[tokio::test]
+async fn a_model_that_keeps_asking_is_made_to_answer() {
+    let fake = Fake::default().says("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]));
+    let model = Scripted::default().when(|_| true, search(&[("search_docs", "again")]));
+    let graph = saved();
+    let done = asked(&graph, fake.with(model.clone()).await).thread("t").await.unwrap();
+    let requests = model.requests();
+    let tools: Vec<usize> = requests.iter().map(|request| request.tools.len()).collect();
+    assert_eq!((tools, fake.asked().len(), done.supersteps), (vec![5, 5, 5, 5, 0], 4, 10));
+    assert!(requests[4].messages.last().unwrap().text().starts_with("No more tools"));
+    assert_eq!(done.state.response.clone().unwrap().docs[0].url, "docs/a.md");
+    let all = history(&graph, "t").await;
+    let state = &all.last().unwrap().state;
+    assert_eq!((state.llm_call_count, state.messages.len()), (5, 2 + 4 * 2 + 1));
+    ensure_answered(&state.messages).unwrap();
+}
+
+/// R-SUG-27, R-SUG-34: with one round the model answers without tools, with two there is one round of tools; a number out
+/// of range is refused, and the longest run fits its limit of supersteps.
+#[tokio::test]
+async fn rounds_are_bounded() {
+    for (rounds, searched) in [(1, 0), (2, 1), (3, 2), (20, 19)] {
+        let fake = Fake::default();
+        let model = Scripted::default().when(|_| true, search(&[("search_docs", "again")]));
+        let done = asked(&graph(rounds).unwrap(), fake.with(model.clone()).await).await.unwrap();
+        assert_eq!((model.requests().len(), fake.asked().len()), (rounds as usize, searched));
+        assert!(done.supersteps <= u64::from(2 * rounds + 2) && done.state.response.is_some());
+    }
+    for rounds in [0, 21] {
+        assert_eq!(graph(rounds).err().unwrap().code(), Code::ConfigInvalid);
+    }
+}
+
+/// R-SUG-51: without a client the run fails before the model is asked.
+#[tokio::test]
+async fn without_a_client_the_model_is_not_asked() {
+    let model = Scripted::new(["{}"]);
+    let error = asked(&graph(5).unwrap(), Context::new(POST).model(model.clone())).await.unwrap_err();
+    assert_eq!((error.code(), model.requests().len()), (Code::MissingContext, 0));
+    assert!(error.message().contains("mcpClient"), "{error}");
+}
+
+/// R-SUG-50: a post without text is refused, also when the graph is run by hand.
+#[tokio::test]
+async fn a_post_without_text_is_refused() {
+    assert_eq!(Suggestions::open(" \n", &["aks".to_owned()], None).unwrap_err().code(), Code::InputInvalid);
+    let model = Scripted::new(["{}"]);
+    let context = Fake::default().with(model.clone()).await;
+    for input in [" ", ""] {
+        let error = graph(5).unwrap().run(input).context(context.clone()).await.unwrap_err();
+        assert_eq!((error.code(), model.requests().len()), (Code::InputInvalid, 0));
+    }
+}
+
+/// R-SUG-8: the model is told to expand the query, and that what tools return is data.
+#[tokio::test]
+async fn the_prompt_asks_for_two_or_three_queries() {
+    let model = Scripted::new(["{}"]);
+    let input = Suggestions::open(QUESTION, &["aks".to_owned()], Some("de")).unwrap();
+    graph(5).unwrap().run(input).context(Fake::default().with(model.clone()).await).await.unwrap();
+    let request = &model.requests()[0];
+    let system = request.messages[0].text().into_owned();
+    for words in ["two or three", "synonyms", "broader", "search_m365", "JSON", "data", "`de`"] {
+        assert!(system.contains(words), "{words}");
+    }
+    assert_eq!(request.messages[1].text(), format!("{QUESTION}\n\nTags: aks"));
+}
+
+/// R-SUG-6: a run changes no post.
+#[tokio::test]
+async fn no_post_is_changed() {
+    let (_folder, sources, _clock) = sample_sources().await;
+    let all = Listing { limit: 200, ..Listing::default() };
+    let before = sources.posts().list(all.clone()).await.unwrap();
+    asked(&graph(5).unwrap(), on(&sources, script()).await).await.unwrap();
+    assert_eq!(sources.posts().list(all).await.unwrap(), before);
+    assert!(before.posts.len() > 20);
+}
+
+/// R-SUG-24, R-SUG-25, R-SUG-26: three nodes, and edges as drawn.
+#[test]
+fn the_graph_is_drawn() {
+    let drawing = graph(MAX_TOOL_ROUNDS).unwrap().drawing();
+    let nodes: Vec<&str> = drawing.nodes.iter().map(|node| node.id.as_str()).collect();
+    assert_eq!(nodes, ["__start__", "llmCall", "toolExec", "formatResponse", "__end__"]);
+    let mut edges: Vec<(&str, &str, bool)> =
+        drawing.edges.iter().map(|edge| (edge.from.as_str(), edge.to.as_str(), edge.kind.is_conditional())).collect();
+    edges.sort_unstable();
+    let expected = [
+        ("__start__", "llmCall", false),
+        ("formatResponse", "__end__", false),
+        ("llmCall", "formatResponse", true),
+        ("llmCall", "toolExec", true),
+        ("toolExec", "llmCall", false),
+    ];
+    assert_eq!(edges, expected);
+}

@@ -1,0 +1,453 @@
+//! Posts and suggestions over HTTP.
+
+use std::collections::BTreeSet;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Request, Scripted};
+use superstep_server::{Config, Limit, Models, Order, Stores, What};
+use superstep_suggestions::Settings;
+use superstep_suggestions::sources::M365;
+use superstep_suggestions::types::{CombinedSuggestionsResponse, PostSummary};
+
+use crate::served::{Platform, events, paced, platform, refusing_graph, started};
+use crate::sources::Folder;
+use crate::stage::{POST, QUESTION, search};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn ids(posts: &Value) -> Vec<String> {
+    posts.as_array().unwrap().iter().map(|post| post["id"].as_str().unwrap().to_owned()).collect()
+}
+
+fn pointers(problem: &Value) -> Vec<&str> {
+    problem["errors"].as_array().unwrap().iter().map(|part| part["pointer"].as_str().unwrap()).collect()
+}
+
+/// R-SUG-39: posts are listed page by page, each once and none left out, by tag and by kind.
+#[tokio::test]
+async fn posts_are_listed_page_by_page() {
+    let (_folder, platform) = platform().await;
+    let whole = platform.json("/api/posts?limit=200").await;
+    let all = ids(&whole["posts"]);
+    assert!(all.len() > 20 && all.contains(&POST.to_owned()) && whole["next"].is_null(), "{all:?}");
+    let (mut paged, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = platform.json(&format!("/api/posts?limit=7&after={after}")).await;
+        paged.extend(ids(&page["posts"]));
+        match page["next"].as_str() {
+            Some(next) => next.clone_into(&mut after),
+            None => break,
+        }
+    }
+    assert_eq!(paged, all);
+    let tagged = platform.json("/api/posts?tag=AKS").await;
+    assert!(ids(&tagged["posts"]).contains(&POST.to_owned()));
+    let offers = platform.json("/api/posts?mode=offer").await;
+    assert!(offers["posts"].as_array().unwrap().iter().all(|post| post["mode"] == "offer"));
+    let (status, problem) = platform.refused("/api/posts?mode=offfer").await;
+    assert_eq!((status, problem["hint"].as_str().unwrap().contains("offer")), (422, true));
+}
+
+/// R-SUG-39, R-SUG-40: a post is written, read and counted.
+#[tokio::test]
+async fn a_post_is_written_and_counted() {
+    let (_folder, platform) = platform().await;
+    let body =
+        json!({ "text": " Who knows Kafka? ", "tags": ["kafka"], "mode": "offer", "ttl": "1h", "authorName": "Ann" });
+    let response = platform.client.post(platform.url("/api/posts")).json(&body).send().await.unwrap();
+    assert_eq!(response.status(), 201);
+    let place = response.headers()["location"].to_str().unwrap().to_owned();
+    let post: PostSummary = response.json().await.unwrap();
+    assert_eq!((post.text.as_str(), post.author_name.as_str(), post.interested_count), ("Who knows Kafka?", "Ann", 0));
+    assert_eq!(place, format!("/api/posts/{}", post.id));
+    assert_eq!(platform.json(&place).await, json!(post));
+    for (kind, counts) in [("interested", (1, 0)), ("join", (1, 1)), ("interested", (2, 1))] {
+        let (status, engaged) = platform.post(&format!("{place}/engagement"), &json!({ "kind": kind })).await;
+        let counted = (engaged["interestedCount"].as_u64().unwrap(), engaged["joinCount"].as_u64().unwrap());
+        assert_eq!((status, counted), (200, counts));
+    }
+    let (status, problem) = platform.post(&format!("{place}/engagement"), &json!({ "kind": "leave" })).await;
+    assert_eq!((status, pointers(&problem)), (422, vec!["/kind"]));
+    assert_eq!(ids(&platform.json("/api/posts?limit=1").await["posts"]), [post.id]);
+}
+
+/// R-SUG-40, R-SUG-50: a post that breaks rules is refused with every place, and not written.
+#[tokio::test]
+async fn a_post_that_breaks_rules_is_refused_with_every_place() {
+    let (_folder, platform) = platform().await;
+    let before = platform.json("/api/posts?limit=1").await;
+    for (body, expected) in [
+        (json!({ "text": "  " }), vec!["/text"]),
+        (json!({}), vec!["/text"]),
+        (json!([1]), vec![""]),
+        (
+            json!({ "text": "One. Two. Three. Four.", "tags": ["a", 1], "mode": "shout", "ttl": "2h", "x": 0 }),
+            vec!["/x", "/tags/1", "/mode", "/ttl", "/text"],
+        ),
+    ] {
+        let (status, problem) = platform.post("/api/posts", &body).await;
+        assert_eq!((status, pointers(&problem)), (422, expected), "{problem}");
+    }
+    let response = platform.client.post(platform.url("/api/posts")).header("content-type", "application/json");
+    assert_eq!(response.body("{").send().await.unwrap().status(), 400);
+    assert_eq!(platform.json("/api/posts?limit=1").await, before);
+}
+
+/// R-SRV-16: an address writes so many posts and no more; what is refused for its rules does not count.
+#[tokio::test]
+async fn an_address_writes_so_many_posts() {
+    let folder = Folder::new();
+    let limit = Limit { most: 2, within: HOUR, at_once: 1 };
+    let platform = started(&folder, |settings| settings.limit = limit, Models::default()).await;
+    let mut statuses = Vec::new();
+    for text in ["One", "", "Two", "Three"] {
+        statuses.push(platform.post("/api/posts", &json!({ "text": text })).await.0);
+    }
+    assert_eq!(statuses, [201, 422, 201, 429]);
+}
+
+/// R-SUG-49: an unknown post and one that has expired are not there.
+#[tokio::test]
+async fn unknown_and_expired_posts_are_not_there() {
+    let (_folder, platform) = platform().await;
+    let (_, post) = platform.post("/api/posts", &json!({ "text": "Anyone?", "ttl": "1h" })).await;
+    let id = post["id"].as_str().unwrap();
+    assert_eq!(platform.get(&format!("/api/posts/{id}/suggestions")).await.status(), 200);
+    platform.clock.advance(HOUR);
+    for id in [id, "p999", "%20"] {
+        for path in ["", "/suggestions", "/suggestions?stream=1"] {
+            let (status, problem) = platform.refused(&format!("/api/posts/{id}{path}")).await;
+            assert_eq!((status, problem["code"].as_str()), (404, Some("SS-015")), "{id}{path}");
+        }
+        let (status, _) = platform.post(&format!("/api/posts/{id}/engagement"), &json!({ "kind": "join" })).await;
+        assert_eq!(status, 404);
+    }
+}
+
+/// R-SUG-39, R-SUG-41, R-SUG-42: suggestions say what was searched for, by whom, and their links lead to documents.
+#[tokio::test]
+async fn suggestions_lead_to_documents() {
+    let (_folder, platform) = platform().await;
+    let found = platform.json(&format!("/api/posts/{POST}/suggestions")).await;
+    let response: CombinedSuggestionsResponse = serde_json::from_value(found.clone()).unwrap();
+    assert!(!response.m365.is_empty() && !response.docs.is_empty() && !response.issues.is_empty());
+    assert!(!response.posts.is_empty() && response.posts.iter().all(|post| post.id != POST));
+    assert!(response.action_hint.is_some() && response.unavailable_sources.is_empty());
+    let label = "keyword planner, no language model";
+    assert_eq!(found["model"], json!({ "provider": "local", "name": "rules", "kind": "rules", "label": label }));
+    let queries = found["queries"].as_array().unwrap();
+    assert!(queries.len() >= 8, "{queries:?}");
+    for query in queries {
+        let expected = if query["found"] == 0 { "empty" } else { "ok" };
+        assert_eq!(query["status"], expected, "{query}");
+    }
+    let mut followed = 0;
+    for suggestion in response.m365.iter().chain(&response.docs).chain(&response.issues) {
+        let Some((path, anchor)) = suggestion.url.split_once('#').or(Some((&suggestion.url, ""))) else { continue };
+        if path.starts_with("https://") {
+            continue;
+        }
+        followed += 1;
+        let document = platform.get(path).await;
+        assert_eq!(
+            (document.status().as_u16(), &document.headers()["x-content-type-options"]),
+            (200, &"nosniff".parse().unwrap()),
+            "{path}"
+        );
+        let text = document.text().await.unwrap();
+        assert!(anchor.is_empty() || anchor == "top" || text.contains(&format!(" id=\"{anchor}\"")), "{path} {anchor}");
+    }
+    assert!(followed >= 3, "{response:?}");
+}
+
+/// R-SUG-39, R-SUG-42: with `stream=1` the same comes as events of version 2, with the suggestions at the end.
+#[tokio::test]
+async fn suggestions_are_streamed() {
+    let (_folder, platform) = platform().await;
+    let plain = platform.json(&format!("/api/posts/{POST}/suggestions")).await;
+    let response = platform.get(&format!("/api/posts/{POST}/suggestions?stream=1&model=local")).await;
+    assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/event-stream"));
+    assert_eq!(response.headers()["cache-control"], "no-cache, no-transform");
+    let told = events(&response.text().await.unwrap());
+    let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        (names[0], names[names.len() - 2], names[names.len() - 1]),
+        ("on_chain_start", "on_chain_end", "suggestions")
+    );
+    assert!(told[..told.len() - 1].iter().all(|(name, event)| event["event"] == name.as_str()));
+    let started: BTreeSet<&str> = told
+        .iter()
+        .filter(|(name, _)| name == "on_tool_start")
+        .map(|(_, event)| event["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(started.len(), 5, "{started:?}");
+    assert_eq!(told.last().unwrap().1, plain);
+}
+
+/// R-SUG-47, R-SUG-34: nobody decides, and there are suggestions all the same, streamed or not.
+#[tokio::test]
+async fn without_a_model_there_are_suggestions() {
+    let (_folder, platform) = platform().await;
+    let found = platform.json(&format!("/api/posts/{POST}/suggestions?model=direct")).await;
+    assert_eq!((&found["model"]["kind"], &found["model"]["name"]), (&json!("rules"), &json!("direct")));
+    assert!(!found["docs"].as_array().unwrap().is_empty());
+    let streamed = platform.get(&format!("/api/posts/{POST}/suggestions?model=direct&stream=1")).await;
+    assert_eq!(events(&streamed.text().await.unwrap()), [("suggestions".to_owned(), found)]);
+}
+
+/// R-SUG-54: a model that answers nonsense, nothing, or wrong types gives suggestions and never a 500.
+#[tokio::test]
+async fn nonsense_of_a_model_is_no_failure() {
+    for nonsense in
+        ["I feel like a teapot.", "", "{\"docs\": 5, \"posts\": [\"x\"], \"actionHint\": []}", "[[[", "null"]
+    {
+        let folder = Folder::new();
+        let model = Scripted::new([search(&[("search_docs", "rollback")])]).then(nonsense);
+        let platform = started(&folder, |_| {}, Models::default().with("odd", model)).await;
+        let found = platform.json(&format!("/api/posts/{POST}/suggestions?model=odd")).await;
+        let response: CombinedSuggestionsResponse = serde_json::from_value(found).unwrap();
+        assert!(!response.docs.is_empty(), "{nonsense}: {response:?}");
+    }
+}
+
+/// R-SUG-46, R-SUG-17: Microsoft 365, asked with the token of who asks, refuses: 200 with the reason, and the other sources.
+#[tokio::test]
+async fn a_source_that_refuses_is_named_with_its_reason() {
+    let folder = Folder::new();
+    let (base_url, heard) = refusing_graph().await;
+    let change = |settings: &mut Settings| settings.m365 = Some(M365::Graph { base_url });
+    let platform = started(&folder, change, Models::default()).await;
+    let ask = |path: String| platform.client.get(platform.url(&path)).header("x-graph-token", "secret-token").send();
+    for path in [format!("/api/posts/{POST}/suggestions"), "/api/search?q=rollback".to_owned()] {
+        let response = ask(path).await.unwrap();
+        assert_eq!(response.status(), 200);
+        let found: Value = response.json().await.unwrap();
+        assert_eq!((&found["m365"], &found["unavailableSources"]), (&json!([]), &json!(["m365"])));
+        assert!(!found["docs"].as_array().unwrap().is_empty());
+        let reason = found["reasons"]["m365"].as_str().unwrap();
+        assert!(!reason.is_empty() && !found.to_string().contains("secret-token"), "{reason}");
+        for query in found["queries"].as_array().into_iter().flatten().filter(|query| query["tool"] == "search_m365") {
+            assert_eq!(query["status"], "error");
+        }
+    }
+    let heard = heard.lock().unwrap();
+    assert!(!heard.is_empty() && heard.iter().all(|token| token == "Bearer secret-token"), "{heard:?}");
+}
+
+/// R-SUG-39: everything is searched for words at once; nothing to search for is refused.
+#[tokio::test]
+async fn everything_is_searched_at_once() {
+    let (_folder, platform) = platform().await;
+    let found = platform.json("/api/search?q=AKS%20rollback").await;
+    for source in ["posts", "docs", "issues", "m365"] {
+        assert!(!found[source].as_array().unwrap().is_empty(), "{source}");
+    }
+    assert_eq!((&found["unavailableSources"], &found["reasons"]), (&json!([]), &json!({})));
+    assert!(found["docs"][0]["url"].as_str().unwrap().starts_with("/api/suggestions/files/docs/"));
+    let (status, problem) = platform.refused("/api/search?q=%20").await;
+    assert_eq!((status, pointers(&problem)), (422, vec!["/q"]));
+    assert_eq!(platform.get("/api/search").await.status(), 422);
+}
+
+/// R-SUG-41: what can be chosen and what can be searched, with the reason why not.
+#[tokio::test]
+async fn settings_name_models_and_sources() {
+    let folder = Folder::new();
+    folder.write("docs/a.md", "# Tea\nTea is brewed at four.");
+    let path = folder.path().to_owned();
+    let models = Models::default().with("odd", Scripted::new(["{}"]));
+    let platform = started(&folder, |settings| settings.folder = Some(path), models).await;
+    let settings = platform.json("/api/suggestions/settings").await;
+    let names: Vec<&str> =
+        settings["models"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["local", "direct", "odd"]);
+    assert_eq!(settings["sources"]["docs"], json!({ "configured": true, "reason": null }));
+    assert_eq!(settings["sources"]["m365"]["configured"], false);
+    assert!(!settings["sources"]["m365"]["reason"].as_str().unwrap().is_empty());
+    assert_eq!(platform.json("/api/posts").await["posts"], json!([]));
+    let (status, _) = platform.refused("/api/posts/p1/suggestions?model=odd").await;
+    assert_eq!(status, 404);
+}
+
+/// R-SUG-39: a model that nobody knows is refused, and so is a way to stream that there is not.
+#[tokio::test]
+async fn what_cannot_be_asked_for_is_refused() {
+    let (_folder, platform) = platform().await;
+    for (query, status) in [("model=nobody", 422), ("stream=maybe", 422), ("colour=blue", 422)] {
+        let (refused, problem) = platform.refused(&format!("/api/posts/{POST}/suggestions?{query}")).await;
+        assert_eq!(refused, status, "{query}: {problem}");
+    }
+}
+
+/// R-SUG-55, R-SUG-19: nothing outside of the folders is served, by whatever path, and no document runs.
+#[tokio::test]
+async fn files_are_those_of_the_folders() {
+    let folder = Folder::new();
+    folder.write("own/docs/a.md", "# Tea <script>alert(1)</script>\n<img src=x onerror=alert(1)>");
+    folder.write("own/docs/.hidden.md", "# Hidden");
+    folder.write("own/docs/key.pem", "secret");
+    folder.write("own/secret.md", "# secret");
+    folder.write("docs-secret/a.md", "# secret");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(folder.path().join("own/secret.md"), folder.path().join("own/docs/link.md")).unwrap();
+    let path = folder.path().join("own");
+    let platform = started(&folder, |settings| settings.folder = Some(path), Models::default()).await;
+    let page = platform.get("/api/suggestions/files/docs/a.md").await;
+    assert!(page.headers()["content-security-policy"].to_str().unwrap().contains("default-src 'none'"));
+    let text = page.text().await.unwrap();
+    assert!(text.contains("Tea &lt;script&gt;") && !text.contains("<script") && !text.contains("<img"), "{text}");
+    for path in [
+        "docs/..%2Fsecret.md",
+        "docs/%2e%2e/secret.md",
+        "docs/..%5csecret.md",
+        "docs/.hidden.md",
+        "docs/key.pem",
+        "docs/link.md",
+        "docs//etc/passwd",
+        "docs/%2Fetc%2Fpasswd",
+        "docs",
+        "docs/none.md",
+        "posts/posts.md",
+        "issues/a.md",
+        "m365/mail/a.eml",
+        "../docs-secret/a.md",
+    ] {
+        let response = platform.get(&format!("/api/suggestions/files/{path}")).await;
+        assert_eq!(response.status(), 404, "{path}");
+        assert!(!response.text().await.unwrap().contains("# secret"), "{path}");
+    }
+}
+
+/// Never answers; counts those that wait for it.
+#[derive(Clone, Default)]
+struct Silent(Arc<AtomicUsize>);
+
+struct Waiting(Arc<AtomicUsize>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Model for Silent {
+    fn info(&self) -> ModelInfo {
+        ModelInfo::new("test", "silent", ModelKind::Remote)
+    }
+
+    async fn answer(&self, _request: &Request, _out: &mut Pieces<'_>) -> superstep::Result<Answer> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let _waiting = Waiting(self.0.clone());
+        pending().await
+    }
+}
+
+impl Silent {
+    async fn until(&self, count: usize) {
+        while self.0.load(Ordering::SeqCst) != count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+async fn silent(folder: &Folder) -> (Silent, Platform) {
+    let model = Silent::default();
+    let mut config = Config::new(Stores::memory());
+    config.pace.heartbeat = Duration::from_millis(10);
+    let limit = Limit { most: 1000, within: HOUR, at_once: 1 };
+    let models = Models::default().with("silent", model.clone());
+    let platform = paced(folder, |settings| settings.limit = limit, models, config).await;
+    (model, platform)
+}
+
+/// R-SUG-39, R-SRV-16: a search whose listener goes away stops, streamed or not; an address has so many at once.
+#[tokio::test]
+async fn leaving_stops_a_search_and_gives_its_place_back() {
+    let folder = Folder::new();
+    let (model, platform) = silent(&folder).await;
+    for query in ["model=silent&stream=1", "model=silent"] {
+        let asked = platform.client.get(platform.url(&format!("/api/posts/{POST}/suggestions?{query}"))).send();
+        let listener = tokio::spawn(async move { asked.await.unwrap().text().await });
+        model.until(1).await;
+        let (status, problem) = platform.refused(&format!("/api/posts/{POST}/suggestions")).await;
+        assert_eq!((status, problem["retryable"].as_bool()), (429, Some(true)));
+        listener.abort();
+        model.until(0).await;
+        // The place is free once the run is gone, which may be a moment after its model.
+        while platform.get(&format!("/api/posts/{POST}/suggestions")).await.status() == 429 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// R-SRV-6: while nothing happens there are comments.
+#[tokio::test]
+async fn silence_is_filled_with_comments() {
+    let folder = Folder::new();
+    let (_model, platform) = silent(&folder).await;
+    let response = platform.get(&format!("/api/posts/{POST}/suggestions?model=silent&stream=1")).await;
+    let (mut pieces, mut text) = (response.bytes_stream(), String::new());
+    while !text.contains("\n: still here\n") {
+        text.push_str(std::str::from_utf8(&pieces.next().await.unwrap().unwrap()).unwrap());
+    }
+    assert!(text.starts_with("event: on_chain_start\n"), "{text}");
+}
+
+/// R-SUG-6, R-SUG-39: posts are there after a restart, and those of the sample that have expired are fresh again.
+#[tokio::test]
+async fn posts_outlive_the_server() {
+    let (folder, first) = platform().await;
+    let (_, mine) = first.post("/api/posts", &json!({ "text": "Who has a key?", "ttl": "7d" })).await;
+    first.server.shutdown().await;
+    let second = started(&folder, |_| {}, Models::default()).await;
+    second.clock.advance(HOUR);
+    let path = format!("/api/posts/{}", mine["id"].as_str().unwrap());
+    assert_eq!(second.json(&path).await, mine);
+    second.server.shutdown().await;
+    let third = started(&folder, |_| {}, Models::default()).await;
+    third.clock.advance(HOUR * 24 * 30);
+    assert_eq!(third.json(&format!("/api/posts/{POST}")).await["text"], QUESTION);
+    assert_eq!(third.get(&path).await.status(), 404);
+}
+
+/// R-SUG-36, R-SUG-5: the graph is served by name for runs with a store; the options name the post.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_graph_can_be_run_by_an_order() {
+    let (_folder, platform) = platform().await;
+    let desk = platform.server.desk();
+    let input = json!({ "messages": [{ "role": "user", "content": QUESTION }] });
+    let order = Order::new("suggestions", "t1", What::Start(input)).options(json!({ "postId": POST }));
+    desk.start(order).await.unwrap();
+    let mut feed = desk.watch(&"t1".into(), None).await.unwrap();
+    let mut output = Value::Null;
+    while let Some(told) = feed.next().await {
+        if told.kind() == "on_chain_end" {
+            output = told.event()["data"]["output"].clone();
+        }
+    }
+    assert!(!output["response"]["docs"].as_array().unwrap().is_empty(), "{output}");
+    assert!(!ids(&output["response"]["posts"]).contains(&POST.to_owned()));
+}
+
+/// R-SUG-27: what cannot be set is refused before anything is served, and nothing is made before somebody asks.
+#[tokio::test]
+async fn settings_are_checked_first_and_nothing_is_made() {
+    let folder = Folder::new();
+    let home = folder.path().join("home");
+    for settings in [
+        Settings { max_tool_rounds: 21, home: home.clone(), ..Settings::default() },
+        Settings { folder: Some(folder.path().join("none")), home: home.clone(), ..Settings::default() },
+    ] {
+        let refused = superstep_suggestions::app(settings, Models::default()).err().unwrap();
+        assert_eq!(refused.code(), superstep::Code::ConfigInvalid);
+    }
+    let platform = started(&folder, |_| {}, Models::default()).await;
+    assert!(!home.exists());
+    platform.json("/api/suggestions/settings").await;
+    assert!(home.join("sample/docs").is_dir() && home.join("posts.db").is_file());
+}

@@ -1,0 +1,87 @@
+//! `local/rules`: the same graph, messages and events without a language model.
+
+use serde_json::Value;
+use superstep::model::ModelKind;
+use superstep_suggestions::planner::{LABEL, planner};
+use superstep_suggestions::sources::{Settings, Sources};
+use superstep_suggestions::{MAX_TOOL_ROUNDS, graph, suggest};
+
+use crate::sources::sample;
+use crate::stage::{HINT, POST, QUESTION, SEARCHES, asked, on, watch};
+
+/// R-SUG-42, R-SUG-35: all searches in one message with two or three queries, then the hint, then the answer.
+#[tokio::test]
+async fn the_planner_goes_the_way_of_a_model() {
+    let (_folder, sources, _clock) = sample().await;
+    let graph = graph(MAX_TOOL_ROUNDS).unwrap();
+    let (told, done) = watch(asked(&graph, on(&sources, planner(sources.clone())).await)).await;
+    let done = done.unwrap();
+    assert_eq!(done.supersteps, 6);
+    let tools: Vec<(String, String)> = told
+        .iter()
+        .filter(|event| event["event"] == "on_tool_start")
+        .map(|event| {
+            (
+                event["name"].as_str().unwrap().to_owned(),
+                event["data"]["input"]["query"].as_str().unwrap_or("").to_owned(),
+            )
+        })
+        .collect();
+    let (hint, searches) = tools.split_last().unwrap();
+    assert_eq!(hint.0, HINT);
+    for search in SEARCHES {
+        let queries: Vec<&str> =
+            searches.iter().filter(|(tool, _)| tool == search).map(|(_, query)| query.as_str()).collect();
+        assert!((2..=3).contains(&queries.len()), "{search}: {queries:?}");
+        assert!(
+            queries[0].contains("roll") && queries[1..].iter().any(|query| query.contains("kubernetes")),
+            "{queries:?}"
+        );
+    }
+    let response = done.state.response.clone().unwrap();
+    assert!(response.docs.iter().any(|hit| hit.url.contains("rollback-a-deployment")), "{:?}", response.docs);
+    assert!(response.docs.len() <= 3 && response.issues.len() <= 2 && response.posts.len() <= 5);
+    assert!(!response.m365.is_empty() && !response.issues.is_empty() && !response.posts.is_empty());
+    assert!(response.posts.iter().all(|post| post.id != POST));
+    assert!(response.action_hint.unwrap().contains(&response.docs[0].title));
+    let models: Vec<&Value> = told.iter().filter(|event| event["event"] == "on_chat_model_end").collect();
+    assert_eq!(models.len(), 3);
+    assert!(!told.iter().any(|event| event["name"] == "on_warning"));
+}
+
+/// R-SUG-42: it says of itself that it is no language model.
+#[tokio::test]
+async fn the_planner_is_labelled() {
+    let (_folder, sources, _clock) = sample().await;
+    let context = on(&sources, planner(sources.clone())).await;
+    let suggested = suggest(&graph(5).unwrap(), &context, QUESTION, &["aks".to_owned()]).await.unwrap();
+    assert_eq!(
+        (suggested.model.kind, suggested.model.to_string()),
+        (ModelKind::Rules, "local/rules (rules)".to_owned())
+    );
+    assert_eq!((suggested.label.as_str(), LABEL), (LABEL, "keyword planner, no language model"));
+    assert!(suggested.queries.len() >= 8 && suggested.queries.iter().any(|query| query.found > 0));
+    assert!(suggested.warnings.is_empty() && suggested.reasons.is_empty());
+}
+
+/// R-SUG-42, R-SUG-27: with fewer rounds it answers with what it has.
+#[tokio::test]
+async fn the_planner_answers_when_no_tools_are_left() {
+    let (_folder, sources, _clock) = sample().await;
+    for (rounds, has_docs, has_hint) in [(1, false, false), (2, true, false), (3, true, true)] {
+        let done = asked(&graph(rounds).unwrap(), on(&sources, planner(sources.clone())).await).await.unwrap();
+        let response = done.state.response.clone().unwrap();
+        assert_eq!((!response.docs.is_empty(), response.action_hint.is_some()), (has_docs, has_hint), "{rounds}");
+    }
+}
+
+/// R-SUG-42, R-SUG-38: where nothing is set up and nothing is found there is an answer too, and no hint is asked for.
+#[tokio::test]
+async fn the_planner_answers_with_nothing() {
+    let sources = Sources::open(&Settings::default()).unwrap();
+    let context = on(&sources, planner(sources.clone())).await;
+    let suggested = suggest(&graph(5).unwrap(), &context, "???", &[]).await.unwrap();
+    assert_eq!(suggested.response.unavailable_sources, ["m365", "docs", "issues"]);
+    assert_eq!((suggested.response.posts.len(), suggested.response.action_hint), (0, None));
+    assert_eq!(suggested.reasons["docs"], "no folder of documents is set");
+}

@@ -1,0 +1,119 @@
+//! The search in documents, and queries as all searches take them.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use superstep_suggestions::sources::{LONGEST_QUERY, Settings, Sources, UnavailableKind, fuse, trim};
+use superstep_suggestions::types::SourceType;
+
+use super::Folder;
+
+/// R-SUG-16: queries are trimmed, and long ones cut at a word with a warning.
+#[test]
+fn queries_are_trimmed_and_cut_at_a_word() {
+    let short = trim("  AKS rollback\n").unwrap();
+    assert_eq!((short.text.as_str(), short.warning), ("AKS rollback", None));
+    assert_eq!(trim(" \t ").unwrap_err().code(), superstep::Code::InputInvalid);
+    let exact = "ä".repeat(LONGEST_QUERY);
+    assert_eq!(trim(&exact).unwrap().warning, None);
+    let long = trim(&"größer ".repeat(40)).unwrap();
+    assert!(long.text.chars().count() <= LONGEST_QUERY && long.text.ends_with("größer"), "{}", long.text);
+    assert!(long.warning.unwrap().contains("279 characters"));
+    assert_eq!(trim(&format!("{exact}ä")).unwrap().text, exact);
+    assert_eq!(trim(&format!("{exact} more")).unwrap().text, exact);
+}
+
+proptest! {
+    /// R-SUG-16: whatever a query is, what is searched for is a beginning of it, of 1 to 200 characters.
+    #[test]
+    fn a_trimmed_query_is_a_beginning_of_it(query in "\\PC{0,300}") {
+        match trim(&query) {
+            Ok(trimmed) => {
+                prop_assert!((1..=LONGEST_QUERY).contains(&trimmed.text.chars().count()));
+                prop_assert!(query.trim().starts_with(&trimmed.text));
+                prop_assert_eq!(trimmed.warning.is_none(), trimmed.text == query.trim());
+            }
+            Err(_) => prop_assert!(query.trim().is_empty()),
+        }
+    }
+}
+
+/// R-SUG-19: hits are sections with the anchor of their heading and the passage that fits; each of another document.
+#[tokio::test]
+async fn hits_are_sections_of_different_documents() {
+    let (_folder, sources, _) = super::sample().await;
+    let found = sources.search_docs("helm rollback deployment revision").await.unwrap();
+    assert_eq!(found.len(), 3);
+    assert!(found[0].url.starts_with("docs/platform/rollback-a-deployment.md#"), "{}", found[0].url);
+    assert!(found[0].title.starts_with("Roll back a deployment"), "{}", found[0].title);
+    let documents: BTreeSet<&str> = found.iter().filter_map(|found| found.url.split('#').next()).collect();
+    assert_eq!(documents.len(), 3);
+    for found in &found {
+        assert!((1..=300).contains(&found.description.chars().count()), "{}", found.description);
+        assert_eq!((found.source_type, found.source), (SourceType::Doc, None));
+    }
+    assert!(sources.search_docs("???").await.unwrap().is_empty());
+}
+
+/// R-SUG-19: where there is no other document, its sections fill the places; the address and the number are settings.
+#[tokio::test]
+async fn one_document_may_fill_the_places() {
+    let folder = Folder::new();
+    folder.write("docs/one.md", "# One\n\nalpha here\n\n## Two\n\nalpha there\n\n## Three\n\nalpha again\n");
+    let mut settings = Settings::of_folder(folder.path());
+    settings.docs_url = "https://docs.example/v1".to_owned();
+    settings.limits.docs = 2;
+    let sources = Sources::open(&settings).unwrap();
+    let found = sources.search_docs("alpha").await.unwrap();
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|found| found.url.starts_with("https://docs.example/v1/one.md#")), "{found:?}");
+    assert_ne!(found[0].url, found[1].url);
+}
+
+/// R-SUG-19: a document that is added, changed or removed is found so.
+#[tokio::test]
+async fn documents_are_followed() {
+    let folder = Folder::new();
+    folder.write("docs/a.md", "# A\n\nsnow\n");
+    let sources = Sources::open(&Settings::of_folder(folder.path())).unwrap();
+    assert_eq!(sources.search_docs("rain").await.unwrap().len(), 0);
+    folder.write("docs/a.md", "# A\n\nrain today\n");
+    folder.write("docs/b.md", "# B\n\nsnow and sun\n");
+    sources.refresh().unwrap();
+    assert_eq!(sources.search_docs("rain").await.unwrap()[0].url, "docs/a.md#a");
+    assert_eq!(sources.search_docs("snow").await.unwrap()[0].url, "docs/b.md#b");
+    std::fs::remove_file(folder.path().join("docs/b.md")).unwrap();
+    sources.refresh().unwrap();
+    assert!(sources.search_docs("snow").await.unwrap().is_empty());
+}
+
+/// R-SUG-18, R-SUG-38: what is not set up says so, and finds nothing that is not there.
+#[tokio::test]
+async fn what_is_not_set_up_says_so() {
+    let sources = Sources::open(&Settings::default()).unwrap();
+    let refused = [
+        sources.search_docs("helm").await.unwrap_err(),
+        sources.search_issues("helm").await.unwrap_err(),
+        sources.search_m365("helm", None).await.unwrap_err(),
+    ];
+    for (refused, source) in refused.iter().zip(["docs", "issues", "m365"]) {
+        assert_eq!((refused.source, refused.kind), (source, UnavailableKind::NotConfigured));
+        assert_eq!(sources.missing(source).as_ref(), Some(refused));
+    }
+    assert!(sources.search_posts("helm", &[]).await.unwrap().is_empty());
+}
+
+/// R-SUG-43: what several queries found high stands high, and a document is there once.
+#[tokio::test]
+async fn answers_to_several_queries_become_one_list() {
+    let (_folder, sources, _) = super::sample().await;
+    let mut lists = Vec::new();
+    for query in ["kafka consumer lag", "consumer lag backlog", "expenses receipt"] {
+        lists.push(sources.search_docs(query).await.unwrap());
+    }
+    let first = lists[0][0].clone();
+    let fused = fuse(lists);
+    assert_eq!(fused[0].url, first.url);
+    let documents: BTreeSet<&str> = fused.iter().filter_map(|found| found.url.split('#').next()).collect();
+    assert_eq!(documents.len(), fused.len());
+}

@@ -1,0 +1,70 @@
+//! The local mirror of Microsoft 365.
+
+use superstep_suggestions::sources::{M365, Settings, Sources};
+use superstep_suggestions::types::{M365Source, McpSuggestion};
+
+use super::Folder;
+
+fn of(found: &[McpSuggestion], source: M365Source) -> Vec<&str> {
+    found.iter().filter(|found| found.source == Some(source)).map(|found| found.url.as_str()).collect()
+}
+
+/// R-SUG-18: files are of a person or a team by their path, mail is mail; all with what they say.
+#[tokio::test]
+async fn files_and_mail_are_found_with_where_they_are() {
+    let (_folder, sources, _) = super::sample().await;
+    let found = sources.search_m365("AKS rollback helm", None).await.unwrap();
+    assert!(
+        of(&found, M365Source::Onedrive).contains(&"m365/onedrive/anke-brouwer/rollback-drill-notes.md"),
+        "{found:#?}"
+    );
+    let shared = of(&found, M365Source::Sharepoint);
+    assert!(shared.contains(&"m365/sharepoint/platform/runbooks/failed-aks-rollout.md"), "{shared:?}");
+    let mail = of(&found, M365Source::Email);
+    assert!(mail.contains(&"m365/mail/01-rollback-booking-api.eml"), "{mail:?}");
+    assert!(mail.iter().any(|url| url.starts_with("m365/mail/archive.mbox?message=")), "{mail:?}");
+    assert!(found.len() <= 20 && found.iter().all(|found| found.description.chars().count() <= 300));
+}
+
+/// R-SUG-18: mail in many parts, encoded subjects, quoted-printable and base64 are read.
+#[tokio::test]
+async fn mail_is_read_however_it_is_encoded() {
+    let (_folder, sources, _) = super::sample().await;
+    for (query, url) in [
+        ("lifted the deploy freeze", "m365/mail/02-re-rollback-booking-api.eml"),
+        ("Urlaub Rufbereitschaft", "m365/mail/03-urlaub-und-rufbereitschaft.eml"),
+        ("Authenticator security keys text messages", "m365/mail/05-new-mfa-rules.eml"),
+        ("readiness never passes, quota, no room on nodes", "m365/mail/archive.mbox?message=1"),
+    ] {
+        let found = sources.search_m365(query, None).await.unwrap();
+        let mail = of(&found, M365Source::Email);
+        assert_eq!(mail.first(), Some(&url), "{query}: {mail:?}");
+    }
+    assert!(sources.skipped().iter().all(|skipped| !skipped.contains(".eml")), "{:?}", sources.skipped());
+}
+
+/// R-SUG-18: mail and files that come and go are followed; mail that is none is named.
+#[tokio::test]
+async fn the_mirror_is_followed() {
+    let folder = Folder::new();
+    let mail = |subject: &str| format!("From: a@b.example\r\nSubject: {subject}\r\n\r\nHello there.\r\n");
+    folder.write("m365/mail/one.eml", &mail("Marmalade"));
+    folder.write("m365/mail/empty.eml", "");
+    let sources = Sources::open(&Settings::of_folder(folder.path())).unwrap();
+    assert_eq!(sources.search_m365("marmalade", None).await.unwrap()[0].title, "Marmalade");
+    assert!(sources.skipped()[0].starts_with("empty.eml:"), "{:?}", sources.skipped());
+    folder.write("m365/mail/two.eml", &mail("Butter"));
+    std::fs::remove_file(folder.path().join("m365/mail/one.eml")).unwrap();
+    assert_eq!(sources.search_m365("butter marmalade", None).await.unwrap()[0].title, "Butter");
+    folder.write("m365/SharePoint/x.md", "# Jam\n\nmarmalade\n");
+    sources.refresh().unwrap();
+    let found = sources.search_m365("marmalade", None).await.unwrap();
+    assert_eq!((found.len(), found[0].source), (1, Some(M365Source::Sharepoint)));
+}
+
+/// R-SUG-18: a mirror of nothing is a mistake in the settings.
+#[test]
+fn a_mirror_of_nothing_is_refused() {
+    let settings = Settings { m365: M365::Mirror { folder: None, mail: None }, ..Settings::default() };
+    assert_eq!(Sources::open(&settings).unwrap_err().code(), superstep::Code::ConfigInvalid);
+}

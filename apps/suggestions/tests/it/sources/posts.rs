@@ -1,0 +1,201 @@
+//! The posts: the table, the search in it, and who may write.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use superstep::core::port::Clock;
+use superstep::store::Embedder;
+use superstep_suggestions::sample;
+use superstep_suggestions::sources::{Engagement, Listing, NewPost, Settings, Sources, TimeToLive};
+use superstep_suggestions::types::{Mode, PostSummary};
+
+use super::{Folder, noon};
+
+fn ids(posts: &[PostSummary]) -> Vec<&str> {
+    posts.iter().map(|post| post.id.as_str()).collect()
+}
+
+fn post(text: &str) -> NewPost {
+    NewPost::new(text)
+}
+
+/// R-SUG-21: posts that fit are found, five at most, without the one that asks.
+#[tokio::test]
+async fn posts_that_fit_are_found() {
+    let (_folder, sources, _) = super::sample().await;
+    let found =
+        sources.search_posts("How do I roll back a failed AKS deployment?", &["p042".to_owned()]).await.unwrap();
+    assert!((1..=5).contains(&found.len()) && !ids(&found).contains(&"p042"), "{:?}", ids(&found));
+    assert!(ids(&found).contains(&"p005"), "{found:#?}");
+    let all = sources.search_posts("How do I roll back a failed AKS deployment?", &[]).await.unwrap();
+    assert_eq!(all[0].id, "p042");
+    assert!(sources.search_posts("zebra xylophone", &[]).await.unwrap().is_empty());
+    assert!(sources.search_posts("???", &[]).await.unwrap().is_empty());
+}
+
+/// R-SUG-21: a post that has expired is left out, from its last moment on.
+#[tokio::test]
+async fn expired_posts_are_left_out() {
+    let clock = noon();
+    let sources = Sources::open(&Settings { clock: Arc::new(clock.clone()), ..Settings::default() }).unwrap();
+    let short = NewPost { ttl: TimeToLive::Hour, ..post("Where is the marmalade?") };
+    let kept = sources.posts().create(short).await.unwrap();
+    assert_eq!(kept.expires_at.as_unix_micros() - kept.created_at.as_unix_micros(), 3_600_000_000);
+    clock.advance(Duration::from_secs(3_599));
+    assert_eq!(ids(&sources.search_posts("marmalade", &[]).await.unwrap()), [kept.id.as_str()]);
+    assert_eq!(sources.posts().embeddings().len(), 1);
+    clock.advance(Duration::from_secs(1));
+    assert!(sources.search_posts("marmalade", &[]).await.unwrap().is_empty());
+    assert!(sources.posts().get(&kept.id).await.unwrap().is_none());
+    assert!(sources.posts().list(Listing::default()).await.unwrap().posts.is_empty());
+    assert!(sources.posts().engage(&kept.id, Engagement::Join).await.unwrap().is_none());
+    assert!(sources.posts().embeddings().is_empty());
+}
+
+/// R-SUG-6: searching changes nothing, in the database or beside it.
+#[tokio::test]
+async fn searching_never_writes() {
+    let (folder, sources, _) = super::sample().await;
+    let watch = Connection::open(folder.path().join("posts.sqlite")).unwrap();
+    let version = || watch.query_row("PRAGMA data_version", [], |row| row.get::<_, i64>(0)).unwrap();
+    let before = version();
+    for query in ["AKS", "expenses", "'; DROP TABLE posts; --", "\" OR 1"] {
+        sources.search_posts(query, &[]).await.unwrap();
+        sources.search_m365(query, None).await.unwrap();
+    }
+    sources.posts().get("p042").await.unwrap().unwrap();
+    sources.posts().list(Listing::default()).await.unwrap();
+    assert_eq!(version(), before);
+    // The same watch sees that somebody writes.
+    sources.posts().engage("p042", Engagement::Interested).await.unwrap();
+    assert_ne!(version(), before);
+}
+
+/// Vectors of meaning, as a provider would make them: only two directions.
+struct Meaning(AtomicUsize);
+
+impl Embedder for Meaning {
+    fn name(&self) -> &str {
+        "meaning"
+    }
+
+    fn dimension(&self) -> usize {
+        2
+    }
+
+    async fn embed(&self, texts: Vec<String>) -> superstep::Result<Vec<Vec<f32>>> {
+        self.0.fetch_add(texts.len(), Ordering::Relaxed);
+        let is_vehicle = |text: &String| text.contains("car") || text.contains("automobile");
+        Ok(texts.iter().map(|text| if is_vehicle(text) { vec![1.0, 0.0] } else { vec![0.1, 0.995] }).collect())
+    }
+}
+
+#[derive(Clone)]
+struct Counted(Arc<Meaning>);
+
+impl Embedder for Counted {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn dimension(&self) -> usize {
+        self.0.dimension()
+    }
+
+    fn embed(&self, texts: Vec<String>) -> impl Future<Output = superstep::Result<Vec<Vec<f32>>>> + Send {
+        self.0.embed(texts)
+    }
+}
+
+/// R-SUG-21, R-SUG-37: a provider's embedder finds what shares no word; each post is embedded once, and anew at each start.
+#[tokio::test]
+async fn meaning_is_found_and_vectors_are_kept() {
+    let folder = Folder::new();
+    let meaning = Counted(Arc::new(Meaning(AtomicUsize::new(0))));
+    let mut settings = Settings::of_folder(folder.path());
+    settings.embedder = Some(meaning.clone().into());
+    let sources = Sources::open(&settings).unwrap();
+    let car = sources.posts().create(post("My car is broken")).await.unwrap();
+    sources.posts().create(post("Poetry evening")).await.unwrap();
+    assert_eq!(ids(&sources.search_posts("automobile", &[]).await.unwrap()), [car.id.as_str()]);
+    assert_eq!(meaning.0.0.load(Ordering::Relaxed), 3);
+    sources.search_posts("automobile", &[]).await.unwrap();
+    assert_eq!(meaning.0.0.load(Ordering::Relaxed), 4, "only the query is new");
+    let kept = sources.posts().embeddings();
+    assert!(kept.iter().any(|kept| kept.post_id == car.id && kept.vector == [1.0, 0.0] && kept.text.contains("car")));
+    drop(sources);
+    let again = Sources::open(&settings).unwrap();
+    assert!(again.posts().embeddings().is_empty());
+    assert_eq!(ids(&again.search_posts("automobile", &[]).await.unwrap()), [car.id.as_str()]);
+    assert_eq!(meaning.0.0.load(Ordering::Relaxed), 7);
+}
+
+/// R-SUG-21: the threshold is a setting, and nearness below it does not count.
+#[tokio::test]
+async fn nearness_below_the_threshold_does_not_count() {
+    let mut settings = Settings::default();
+    settings.limits.similarity = 0.95;
+    let strict = Sources::open(&settings).unwrap();
+    strict.posts().create(post("Tea and biscuits in the garden")).await.unwrap();
+    assert!(strict.search_posts("biscuits tomorrow", &[]).await.unwrap().is_empty());
+    assert_eq!(strict.search_posts("tea and biscuits in the garden", &[]).await.unwrap().len(), 1);
+    let usual = Sources::open(&Settings::default()).unwrap();
+    usual.posts().create(post("Tea and biscuits in the garden")).await.unwrap();
+    assert_eq!(usual.search_posts("biscuits tomorrow", &[]).await.unwrap().len(), 1);
+}
+
+/// R-SUG-39: posts are listed by pages, tag and kind, the newest first; engagement is counted.
+#[tokio::test]
+async fn posts_are_listed_and_engaged_with() {
+    let clock = noon();
+    let sources = Sources::open(&Settings { clock: Arc::new(clock.clone()), ..Settings::default() }).unwrap();
+    let posts = sources.posts();
+    let mut made = Vec::new();
+    for (number, mode) in [Mode::Question, Mode::Offer, Mode::Question].into_iter().enumerate() {
+        // The second and third are of the same microsecond.
+        clock.advance(Duration::from_micros(u64::from(number == 1)));
+        let tags = vec![if number == 0 { "Tea" } else { "cake" }.to_owned()];
+        made.push(posts.create(NewPost { mode, tags, ..post(&format!("Post {number}")) }).await.unwrap().id);
+    }
+    let page = |limit, after: Option<String>| posts.list(Listing { limit, after, ..Listing::default() });
+    let first = page(2, None).await.unwrap();
+    assert_eq!(ids(&first.posts), [made[2].as_str(), &made[1]]);
+    let second = page(2, first.next).await.unwrap();
+    assert_eq!((ids(&second.posts), second.next), (vec![made[0].as_str()], None));
+    let tea = posts.list(Listing { tag: Some("tea".to_owned()), ..Listing::default() }).await.unwrap();
+    assert_eq!(ids(&tea.posts), [made[0].as_str()]);
+    let offers = posts.list(Listing { mode: Some(Mode::Offer), ..Listing::default() }).await.unwrap();
+    assert_eq!(ids(&offers.posts), [made[1].as_str()]);
+    posts.engage(&made[0], Engagement::Interested).await.unwrap().unwrap();
+    let joined = posts.engage(&made[0], Engagement::Join).await.unwrap().unwrap();
+    assert_eq!((joined.interested_count, joined.join_count), (1, 1));
+    assert_eq!(posts.get(&made[0]).await.unwrap().unwrap(), joined);
+    assert!(posts.engage("nobody", Engagement::Join).await.unwrap().is_none());
+}
+
+/// R-SUG-43, R-SUG-40: the sample has 80 posts as old as they say, 62 of them alive, all within the rules; a second load
+/// changes nothing, and unpacking again keeps what somebody changed.
+#[tokio::test]
+async fn the_sample_is_loaded_once() {
+    let (folder, sources, clock) = super::sample().await;
+    let now = sources.posts().now().unwrap();
+    assert_eq!(now.as_unix_micros(), clock.now());
+    let sample_posts = sample::posts(now).unwrap();
+    assert_eq!((sample_posts.len(), sample_posts.iter().filter(|post| post.expires_at > now).count()), (80, 62));
+    for post in &sample_posts {
+        let again =
+            NewPost { tags: post.tags.clone(), lat: post.lat, lng: post.lng, ..NewPost::new(post.text.clone()) };
+        assert_eq!(again.violations(), [], "{}", post.id);
+    }
+    let shown = sources.posts().get("p001").await.unwrap().unwrap();
+    assert_eq!(now.as_unix_micros() - shown.created_at.as_unix_micros(), 240 * 60_000_000);
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(sample::load_posts(&sources).await.unwrap(), 0);
+    assert_eq!(sources.posts().get("p001").await.unwrap().unwrap().created_at, shown.created_at);
+    folder.write("words.txt", "mine, yours\n");
+    sample::unpack(folder.path()).unwrap();
+    assert_eq!(std::fs::read_to_string(folder.path().join("words.txt")).unwrap(), "mine, yours\n");
+    assert!(folder.path().join("m365/mail/archive.mbox").exists() && folder.path().join("README.md").exists());
+}

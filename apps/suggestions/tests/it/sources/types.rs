@@ -1,0 +1,72 @@
+//! The shapes that cross borders.
+
+use serde_json::json;
+use superstep_suggestions::sample;
+use superstep_suggestions::types::{
+    Availability, CombinedSuggestionsResponse, M365Source, McpSuggestion, PostEmbedding, SourceType,
+};
+
+/// R-SUG-37, R-SUG-38: what is empty is written out, and what is missing is filled.
+#[test]
+fn an_empty_response_is_whole() {
+    let empty = json!({
+        "m365": [], "docs": [], "issues": [], "posts": [], "actionHint": null, "source": "mcp", "unavailableSources": [],
+    });
+    assert_eq!(serde_json::to_value(CombinedSuggestionsResponse::default()).unwrap(), empty);
+    let read: CombinedSuggestionsResponse = serde_json::from_value(json!({})).unwrap();
+    assert_eq!(read, CombinedSuggestionsResponse::default());
+}
+
+/// R-SUG-37: names and values are those of the contract, in camel case.
+#[test]
+fn names_are_those_of_the_contract() {
+    let suggestion = McpSuggestion {
+        title: "t".to_owned(),
+        url: "u".to_owned(),
+        description: "d".to_owned(),
+        source_type: SourceType::M365,
+        source: Some(M365Source::Onedrive),
+        status: Availability::Available,
+    };
+    let value = json!({
+        "title": "t", "url": "u", "description": "d", "sourceType": "m365", "source": "onedrive", "status": "available",
+    });
+    assert_eq!(serde_json::to_value(&suggestion).unwrap(), value);
+    assert_eq!(serde_json::from_value::<McpSuggestion>(value).unwrap(), suggestion);
+    for (kind, name) in [(SourceType::Doc, "doc"), (SourceType::Issue, "issue"), (SourceType::Post, "post")] {
+        assert_eq!((serde_json::to_value(kind).unwrap(), kind.name()), (json!(name), name));
+    }
+    assert_eq!(
+        serde_json::to_value([M365Source::Sharepoint, M365Source::Email]).unwrap(),
+        json!(["sharepoint", "email"])
+    );
+    let embedding = PostEmbedding { post_id: "p".to_owned(), vector: vec![0.5], text: "x".to_owned() };
+    assert_eq!(serde_json::to_value(embedding).unwrap(), json!({ "postId": "p", "vector": [0.5], "text": "x" }));
+}
+
+/// R-SUG-37: a post has its twelve fields; a place that is not known is left out.
+#[tokio::test]
+async fn a_post_is_written_as_the_contract_says() {
+    let (_folder, sources, _) = super::sample().await;
+    let posts = sample::posts(sources.posts().now().unwrap()).unwrap();
+    let first = serde_json::to_value(&posts[0]).unwrap();
+    let keys: Vec<&str> = first.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut expected = vec![
+        "id",
+        "authorId",
+        "authorName",
+        "text",
+        "tags",
+        "mode",
+        "createdAt",
+        "expiresAt",
+        "interestedCount",
+        "joinCount",
+    ];
+    expected.sort_unstable();
+    let mut sorted = keys.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, expected);
+    assert_eq!((&first["mode"], &first["createdAt"]), (&json!("question"), &json!("2024-10-04T08:00:00Z")));
+    assert_eq!(serde_json::to_value(&posts[2]).unwrap()["lat"], 51.9225);
+}

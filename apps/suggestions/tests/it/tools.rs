@@ -1,0 +1,325 @@
+//! The five tools: what they take, what they give, and what becomes of those that fail.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use serde_json::{Map, Value, json};
+use superstep::Code;
+use superstep::core::port::{Invocation, SharedTool};
+use superstep::mcp::{Client, linked};
+use superstep::model::{Reply, Scripted, SharedModel, Trouble};
+use superstep::settings::Secret;
+use superstep::testing::ManualClock;
+use superstep_suggestions::sources::{M365, Settings, Sources};
+use superstep_suggestions::tools::{search_posts_tool, tools};
+use superstep_suggestions::{Context, SourceStatus, Suggestions, draw, graph, mcp, suggest};
+
+use crate::sources::sample;
+use crate::stage::{
+    Does, Fake, HINT, POST, QUESTION, SEARCHES, a_post, asked, hit, microsoft_graph, on, search, tool_messages, warned,
+    watch,
+};
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+async fn call(client: &Client, tool: &str, args: Value) -> (String, bool) {
+    let tools = client.tools().await.unwrap();
+    let found = tools.iter().find(|found| found.spec().name == tool).unwrap();
+    let output = found.call(Invocation::new("1", object(args))).await.unwrap();
+    (output.content.unwrap().text().into_owned(), output.is_error)
+}
+
+/// A run whose model asks for these tools and then answers with nothing; the state at its end.
+async fn ran(context: Context, calls: Reply) -> Suggestions {
+    let graph = draw(5).unwrap().checkpointer(superstep::Memory::new()).compile().unwrap();
+    let context = context.model(Scripted::new([calls]).then("{\"docs\": []}"));
+    asked(&graph, context).thread("t").await.unwrap();
+    Suggestions::clone(&graph.threads().state("t").await.unwrap().state)
+}
+
+/// R-SUG-9, R-SUG-10, R-SUG-11, R-SUG-12, R-SUG-13, R-SUG-14: wrappers and server have the same tools with the same
+/// arguments.
+#[tokio::test]
+async fn wrappers_take_what_the_server_takes() {
+    let sources = Sources::open(&Settings::default()).unwrap();
+    let listed = linked(&mcp::server(sources, None)).await.unwrap().tools().await.unwrap();
+    let shown = |tools: &[SharedTool]| -> Vec<(String, Value)> {
+        tools.iter().map(|tool| (tool.spec().name.clone(), (*tool.spec().input_schema).clone())).collect()
+    };
+    let wrappers = tools();
+    assert_eq!(shown(&listed), shown(&wrappers));
+    let names: Vec<String> = wrappers.iter().map(|tool| tool.spec().name.clone()).collect();
+    assert_eq!(names, SEARCHES.into_iter().chain([HINT]).collect::<Vec<_>>());
+    assert!(wrappers.iter().chain(&listed).all(|tool| tool.spec().annotations.read_only));
+    for (place, properties, required) in [
+        (0, vec!["query"], json!(["query"])),
+        (3, vec!["excludePostId", "query"], json!(["query"])),
+        (4, vec!["postText", "searchResults"], json!(["postText", "searchResults"])),
+    ] {
+        let schema = &wrappers[place].spec().input_schema;
+        let mut names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        names.sort();
+        assert_eq!(
+            (names.iter().map(|name| name.as_str()).collect::<Vec<_>>(), &schema["required"]),
+            (properties, &required)
+        );
+    }
+    let result = &wrappers[4].spec().input_schema["properties"]["searchResults"]["items"];
+    assert_eq!(result["required"], json!(["title", "description", "sourceType"]));
+    assert_eq!(search_posts_tool().spec().name, "search_posts");
+}
+
+/// R-SUG-10 to R-SUG-13: the searches return JSON lists of what was found in the sample.
+#[tokio::test]
+async fn searches_return_lists() {
+    let (_folder, sources, _clock) = sample().await;
+    let client = linked(&mcp::server(sources, None)).await.unwrap();
+    for (tool, kind) in [("search_m365", "m365"), ("search_docs", "doc"), ("search_issues", "issue")] {
+        let (text, is_error) = call(&client, tool, json!({ "query": "rollback deployment" })).await;
+        let found: Vec<Value> = serde_json::from_str(&text).unwrap();
+        assert!(!is_error && !found.is_empty(), "{tool}");
+        assert!(found.iter().all(|one| one["sourceType"] == kind && one["status"] == "available"), "{text}");
+    }
+    let args = json!({ "query": "AKS deployment failed", "excludePostId": POST });
+    let (text, _) = call(&client, "search_posts", args).await;
+    assert!(text.contains("\"authorName\"") && !text.contains(POST), "{text}");
+}
+
+/// R-SUG-15: the post of the run is left out, and also the one that the model names.
+#[tokio::test]
+async fn both_posts_are_left_out() {
+    let posts = json!([a_post("other", "a"), a_post(POST, "b"), a_post("third", "c")]);
+    let fake = Fake::default().says("search_posts", &posts);
+    for (args, left) in [
+        (json!({ "query": "x" }), vec!["other", "third"]),
+        (json!({ "query": "x", "excludePostId": "other" }), vec!["third"]),
+    ] {
+        let state = ran(fake.with(Scripted::default()).await, Reply::call("search_posts", args)).await;
+        let found: Vec<Value> = serde_json::from_str(&tool_messages(&state.messages)[0].2).unwrap();
+        assert_eq!(found.iter().map(|post| post["id"].as_str().unwrap()).collect::<Vec<_>>(), left);
+    }
+    let asked: Vec<Value> = fake.asked().into_iter().map(|(_, args)| args).collect();
+    assert_eq!(asked, vec![json!({ "query": "x", "excludePostId": POST }); 2]);
+}
+
+/// R-SUG-16: queries are trimmed; a long one is cut at a word with a warning, an empty one is refused.
+#[tokio::test]
+async fn queries_are_trimmed_and_cut_with_a_warning() {
+    let (_folder, sources, _clock) = sample().await;
+    let long = "rollback ".repeat(40);
+    let model =
+        Scripted::new([search(&[("search_docs", &long), ("search_docs", "  rollback  "), ("search_docs", " ")])])
+            .then("{\"docs\": []}");
+    let (told, done) = watch(asked(&graph(5).unwrap(), on(&sources, model.clone()).await)).await;
+    done.unwrap();
+    let warnings = warned(&told);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("359 characters"), "{warnings:?}");
+    let tools = tool_messages(model.requests()[1].messages.iter().map(|message| &**message));
+    assert!(tools[0].1 && tools[1].1 && tools[0].2.len() > 2 && tools[1].2.len() > 2);
+    assert!(!tools[2].1 && tools[2].2.contains("empty"), "{}", tools[2].2);
+}
+
+/// R-SUG-22: without a model the hint is a sentence for the best result, in the language of the post; without results
+/// there is none.
+#[tokio::test]
+async fn hints_come_from_templates() {
+    let client = linked(&mcp::server(Sources::open(&Settings::default()).unwrap(), None)).await.unwrap();
+    let german = "Wie kann ich das Deployment nach einem Fehler zurücksetzen?";
+    for (post, kind, begins) in [
+        (QUESTION, "doc", "Follow the documentation"),
+        (QUESTION, "m365", "Read “"),
+        (QUESTION, "issue", "See what was done"),
+        (QUESTION, "post", "Ask in the earlier post"),
+        (german, "doc", "Folge der Dokumentation"),
+        (german, "post", "Frag im früheren Beitrag"),
+    ] {
+        let results = json!([{ "title": "Roll back", "description": "", "sourceType": kind }]);
+        let (hint, is_error) = call(&client, HINT, json!({ "postText": post, "searchResults": results })).await;
+        assert!(!is_error && hint.starts_with(begins) && hint.contains("Roll back"), "{hint}");
+        assert_eq!(hint.matches('.').count(), 1, "{hint}");
+    }
+    let (hint, is_error) = call(&client, HINT, json!({ "postText": QUESTION, "searchResults": [] })).await;
+    assert_eq!((hint.as_str(), is_error), ("", false));
+}
+
+/// R-SUG-22: a model writes at most 60 tokens; what does not name a result, leads elsewhere or fails, gives way to the
+/// template.
+#[tokio::test]
+async fn hints_of_a_model_must_name_a_result() {
+    let results = json!([{ "title": "Roll back a deployment", "description": "", "sourceType": "doc" }]);
+    for (reply, is_kept) in [
+        (Reply::text("Open Roll back a deployment and run helm rollback."), true),
+        (Reply::text("Have a look around."), false),
+        (Reply::text("See Roll back a deployment at https://evil.example/"), false),
+        (Reply::text(""), false),
+        (Reply::trouble(Trouble::Overloaded, "busy"), false),
+    ] {
+        let model = Scripted::new([reply.clone()]);
+        let hints: SharedModel = model.clone().into();
+        let server = mcp::server(Sources::open(&Settings::default()).unwrap(), Some(hints));
+        let client = linked(&server).await.unwrap();
+        let (hint, _) = call(&client, HINT, json!({ "postText": QUESTION, "searchResults": results })).await;
+        assert_eq!(hint.starts_with("Open"), is_kept, "{hint}");
+        assert!(hint.contains("Roll back a deployment"), "{hint}");
+        assert_eq!(model.requests()[0].max_tokens, Some(60));
+    }
+}
+
+/// R-SUG-30, R-SUG-18: a source that is not set up says so to the model, is an error in the status, and is unavailable.
+#[tokio::test]
+async fn a_source_that_is_not_set_up_is_unavailable() {
+    let sources = Sources::open(&Settings::default()).unwrap();
+    let state =
+        ran(on(&sources, Scripted::default()).await, search(&[("search_docs", "x"), ("search_posts", "x")])).await;
+    let tools = tool_messages(&state.messages);
+    assert!(!tools[0].1 && tools[0].2.contains("no folder of documents is set"), "{tools:?}");
+    assert_eq!(tools[1], ("search_posts".to_owned(), true, "[]".to_owned()));
+    assert_eq!((state.tool_status["docs"], state.tool_status["posts"]), (SourceStatus::Error, SourceStatus::Empty));
+    assert_eq!(state.response.unwrap().unavailable_sources, ["docs"]);
+}
+
+/// R-SUG-4: one search that found something makes a source available; an empty one does not hide a failed one.
+#[tokio::test]
+async fn all_searches_of_a_source_count_together() {
+    let found = json!([hit("doc", "Roll back", "docs/a.md", "How.")]);
+    for (first, second, expected) in [
+        (Does::Fails("no".to_owned()), Does::Says(found.to_string()), SourceStatus::Ok),
+        (Does::Says(found.to_string()), Does::Fails("no".to_owned()), SourceStatus::Ok),
+        (Does::Fails("no".to_owned()), Does::Says("[]".to_owned()), SourceStatus::Error),
+        (Does::Says("[]".to_owned()), Does::Says("[]".to_owned()), SourceStatus::Empty),
+    ] {
+        let graph = draw(5).unwrap().checkpointer(superstep::Memory::new()).compile().unwrap();
+        for does in [first, second] {
+            let fake = Fake::default().does("search_docs", does);
+            let model = Scripted::new([search(&[("search_docs", "x")])]).then("{\"docs\": []}");
+            let run = graph.run(Suggestions::open(QUESTION, &[], None).unwrap()).context(fake.with(model).await);
+            run.thread("t").await.unwrap();
+        }
+        let state = graph.threads().state("t").await.unwrap().state;
+        assert_eq!(state.tool_status["docs"], expected);
+    }
+}
+
+/// R-SUG-53: text that is no JSON goes to the model, counts as an error, and is not in the response.
+#[tokio::test]
+async fn text_that_is_no_json_is_kept_for_the_model_only() {
+    for nonsense in ["<html>Bad gateway</html>", "{\"title\": \"x\"}", "[1, 2]"] {
+        let fake = Fake::default().does("search_docs", Does::Says(nonsense.to_owned()));
+        let state = ran(fake.with(Scripted::default()).await, search(&[("search_docs", "x")])).await;
+        assert_eq!(tool_messages(&state.messages)[0].2, nonsense);
+        assert_eq!(state.tool_status["docs"], SourceStatus::Error, "{nonsense}");
+        let response = state.response.unwrap();
+        assert_eq!((response.docs.len(), response.unavailable_sources), (0, vec!["docs".to_owned()]));
+    }
+}
+
+/// R-SUG-56: wrong arguments are told the model, and the server hears nothing of them.
+#[tokio::test]
+async fn wrong_arguments_never_reach_the_server() {
+    let fake = Fake::default();
+    let calls = Reply::call("search_docs", json!({ "query": 7 }))
+        .and_call("search_m365", json!({}))
+        .and_call("search_posts", json!({ "query": "x", "excludePostId": [] }))
+        .and_call("search_issues", json!({ "query": "x", "path": "/etc/passwd" }))
+        .and_call(HINT, json!({ "postText": "x", "searchResults": [{ "title": "x" }] }));
+    let state = ran(fake.with(Scripted::default()).await, calls).await;
+    let tools = tool_messages(&state.messages);
+    assert_eq!((tools.len(), fake.asked().len()), (5, 0));
+    for (tool, went_well, text) in tools {
+        assert!(!went_well && text.contains("bad arguments") && !text.contains("/etc/passwd"), "{tool}: {text}");
+    }
+}
+
+/// R-SUG-55: no tool outside the five can be called.
+#[tokio::test]
+async fn other_tools_cannot_be_called() {
+    let fake = Fake::default();
+    let state = ran(fake.with(Scripted::default()).await, Reply::call("delete_all_posts", json!({}))).await;
+    let tools = tool_messages(&state.messages);
+    assert!(!tools[0].1 && tools[0].2.contains("no tool `delete_all_posts`"), "{tools:?}");
+    assert!(fake.asked().is_empty() && state.tool_status.is_empty());
+}
+
+/// R-SUG-34: a tool that takes longer than ten seconds is stopped, and the run goes on.
+#[tokio::test]
+async fn a_tool_that_hangs_is_stopped_after_ten_seconds() {
+    let fake = Fake::default().does("search_docs", Does::Hangs);
+    let clock = ManualClock::new();
+    let model = Scripted::new([search(&[("search_docs", "x"), ("search_issues", "x")])]).then("{\"docs\": []}");
+    let graph = graph(5).unwrap();
+    let run = asked(&graph, fake.with(model.clone()).await).clock(clock.clone()).spawn();
+    while fake.asked().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    clock.advance(Duration::from_secs(9));
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(model.requests().len(), 1);
+    clock.advance(Duration::from_secs(1));
+    let response = run.await.unwrap().state.response.clone().unwrap();
+    assert_eq!(response.unavailable_sources, ["docs"]);
+    let tools = tool_messages(model.requests()[1].messages.iter().map(|message| &**message));
+    assert!(tools[0].2.contains("longer than 10s") && tools[1].1, "{tools:?}");
+}
+
+/// R-SUG-52: a server that is gone in mid-run gives error texts, and its sources are unavailable.
+#[tokio::test]
+async fn a_server_that_is_gone_is_an_error_text() {
+    let fake = Fake::default().says("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]));
+    // A runtime of its own, so that the server goes with all its connections.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let service = fake.server().http_service().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = format!("http://{}/mcp", listener.local_addr().unwrap());
+    runtime.spawn(async move {
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        axum::serve(listener, axum::Router::new().nest_service("/mcp", service)).await
+    });
+    let client = Client::http(address).connect().await.unwrap();
+    let runtime = std::sync::Mutex::new(Some(runtime));
+    let model = Scripted::new([search(&[("search_docs", "x")])])
+        .then_with(move |_| {
+            runtime.lock().unwrap().take().unwrap().shutdown_background();
+            search(&[("search_m365", "x"), ("search_posts", "x")])
+        })
+        .then("nothing to add");
+    let graph = graph(5).unwrap();
+    let done = asked(&graph, Context::new(POST).model(model.clone()).mcp_client(client)).await.unwrap();
+    let response = done.state.response.clone().unwrap();
+    assert_eq!((response.docs.len(), response.unavailable_sources), (1, vec!["m365".to_owned(), "posts".to_owned()]));
+    let tools = tool_messages(model.requests()[2].messages.iter().map(|message| &**message));
+    assert!(tools[0].1 && !tools[1].1 && !tools[2].1 && !tools[1].2.is_empty(), "{tools:?}");
+}
+
+/// R-SUG-51: the tools say so as well when there is no server to call.
+#[tokio::test]
+async fn a_context_without_a_client_is_told_by_its_code() {
+    let error = superstep_suggestions::Asking::new(&Context::new(POST), QUESTION, &[]).err().unwrap();
+    assert_eq!(error.code(), Code::MissingContext);
+}
+
+/// R-SUG-17, R-SUG-46: where one part of Microsoft 365 fails, the other is there and the failure is told.
+#[tokio::test]
+async fn a_part_that_fails_is_told_and_loses_nothing() {
+    let file = json!({ "resource": { "@odata.type": "#microsoft.graph.driveItem", "name": "runbook.docx",
+        "webUrl": "https://lf.sharepoint.com/sites/p/runbook.docx" } });
+    let files = (StatusCode::OK, json!({ "value": [{ "hitsContainers": [{ "hits": [file] }] }] }));
+    let mail = (StatusCode::TOO_MANY_REQUESTS, json!({}));
+    let m365 = M365::Graph { base_url: microsoft_graph(files, mail).await };
+    let sources = Sources::open(&Settings { m365, ..Settings::default() }).unwrap();
+    let model = Scripted::new([search(&[("search_m365", "x")])]).then("what was found");
+    let context = Context::new(POST).model(model).access_token(Secret::new("t"));
+    let context = context.connected(sources, None).await.unwrap();
+    let suggested = suggest(&graph(5).unwrap(), &context, QUESTION, &[]).await.unwrap();
+    assert_eq!((suggested.response.m365.len(), suggested.response.unavailable_sources.len()), (1, 0));
+    assert!(
+        suggested.warnings[0].contains("mail: ") && suggested.warnings[0].contains("429"),
+        "{:?}",
+        suggested.warnings
+    );
+}
