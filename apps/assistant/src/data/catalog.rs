@@ -1,0 +1,235 @@
+//! What is known of the tables: names, kinds, what people wrote about them, and values that occur.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Result};
+use serde::{Deserialize, Serialize};
+
+use super::{comments, value};
+
+/// The most rows that are looked at for values.
+const LOOKED_AT: u64 = 100_000;
+/// The most different values of a column that are kept.
+const FEW: usize = 500;
+/// The longest value that is kept.
+const LONG: usize = 80;
+/// How many values serve as samples.
+const SAMPLES: usize = 5;
+
+/// The tables there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Catalog {
+    /// The tables, by name.
+    pub tables: Vec<Table>,
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// What it is called in a query.
+    pub name: String,
+    /// What somebody wrote about it.
+    pub about: String,
+    /// How many rows it has.
+    pub rows: u64,
+    /// The columns, in their order.
+    pub columns: Vec<Column>,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// What it is called in a query.
+    pub name: String,
+    /// What it holds.
+    pub kind: Kind,
+    /// What somebody wrote about it.
+    pub about: String,
+    /// A few values that occur, as text.
+    pub samples: Vec<String>,
+    /// All values that occur, ascending, where they are few; empty where they are many.
+    pub distinct: Vec<String>,
+    /// It belongs to what names a row.
+    pub is_key: bool,
+    /// The table and the column whose values it holds.
+    pub references: Option<(String, String)>,
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Kind {
+    /// Whole numbers.
+    Integer,
+    /// Numbers with a fixed count of decimals, such as money.
+    Decimal,
+    /// Other numbers.
+    Real,
+    /// Text.
+    Text,
+    /// Days, as `2026-10-03`.
+    Date,
+    /// Points in time, as `2026-10-03T14:05:00Z`.
+    Time,
+    /// Yes as 1 and no as 0.
+    Boolean,
+    /// Anything else.
+    Other,
+}
+
+impl Kind {
+    /// Its name: `integer`, `decimal`, `real`, `text`, `date`, `time`, `boolean`, `other`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Decimal => "decimal",
+            Self::Real => "real",
+            Self::Text => "text",
+            Self::Date => "date",
+            Self::Time => "time",
+            Self::Boolean => "boolean",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl Catalog {
+    /// The table of this name, in any case.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Looks at the tables. What is written above a table is not kept in it, and comes from the text of the schema.
+    pub(super) fn of(connection: &Connection, schema: &str) -> Result<Self> {
+        let list = "SELECT name, coalesce(sql, '') FROM sqlite_schema
+            WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
+        let mut statement = connection.prepare(list)?;
+        let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let found: Vec<(String, String)> = found.collect::<Result<_>>()?;
+        let table = |(name, sql): &(String, String)| Table::of(connection, name, sql, schema);
+        Ok(Self { tables: found.iter().map(table).collect::<Result<_>>()? })
+    }
+}
+
+impl Table {
+    /// The column of this name, in any case.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    fn of(connection: &Connection, name: &str, sql: &str, schema: &str) -> Result<Self> {
+        let count = format!("SELECT count(*) FROM {}", quoted(name));
+        let rows: i64 = connection.query_row(&count, [], |row| row.get(0))?;
+        let rows = rows.unsigned_abs();
+        let mut columns = columns(connection, name)?;
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        let notes = comments::of_columns(sql, &names);
+        for (column, about) in columns.iter_mut().zip(notes) {
+            column.about = about;
+            look(connection, name, rows, column)?;
+        }
+        Ok(Self { name: name.to_owned(), about: comments::of_table(schema, name), rows, columns })
+    }
+}
+
+/// The columns as they were declared.
+fn columns(connection: &Connection, table: &str) -> Result<Vec<Column>> {
+    let mut statement = connection.prepare("SELECT name, type, pk > 0 FROM pragma_table_info(?1)")?;
+    let columns = statement.query_map([table], |row| {
+        let declared: String = row.get(1)?;
+        Ok(Column {
+            name: row.get(0)?,
+            kind: declared_kind(&declared),
+            about: String::new(),
+            samples: Vec::new(),
+            distinct: Vec::new(),
+            is_key: row.get(2)?,
+            references: None,
+        })
+    })?;
+    let mut columns: Vec<Column> = columns.collect::<Result<_>>()?;
+    let keys = "SELECT \"from\", \"table\", coalesce(\"to\", 'id') FROM pragma_foreign_key_list(?1)";
+    let mut statement = connection.prepare(keys)?;
+    let mut rows = statement.query([table])?;
+    while let Some(row) = rows.next()? {
+        let from: String = row.get(0)?;
+        if let Some(column) = columns.iter_mut().find(|column| column.name == from) {
+            column.references = Some((row.get(1)?, row.get(2)?));
+        }
+    }
+    Ok(columns)
+}
+
+fn declared_kind(declared: &str) -> Kind {
+    const KINDS: [(&str, Kind); 12] = [
+        ("BOOL", Kind::Boolean),
+        ("INT", Kind::Integer),
+        ("DEC", Kind::Decimal),
+        ("NUM", Kind::Decimal),
+        ("MONEY", Kind::Decimal),
+        ("REAL", Kind::Real),
+        ("FLOA", Kind::Real),
+        ("DOUB", Kind::Real),
+        ("TIME", Kind::Time),
+        ("DATE", Kind::Date),
+        ("CHAR", Kind::Text),
+        ("TEXT", Kind::Text),
+    ];
+    let declared = declared.to_uppercase();
+    KINDS.into_iter().find(|(part, _)| declared.contains(part)).map_or(Kind::Other, |(_, kind)| kind)
+}
+
+/// Looks at the values of a column, which may say more than its declaration.
+fn look(connection: &Connection, table: &str, rows: u64, column: &mut Column) -> Result<()> {
+    let (table, name) = (quoted(table), quoted(&column.name));
+    let values = format!(
+        "SELECT DISTINCT {name} FROM (SELECT {name} FROM {table} LIMIT {LOOKED_AT}) WHERE {name} IS NOT NULL LIMIT {}",
+        FEW + 1
+    );
+    let mut statement = connection.prepare(&values)?;
+    let mut found = statement.query([])?;
+    let mut values = Vec::new();
+    while let Some(row) = found.next()? {
+        values.push(row.get_ref(0).map(|value| (matches!(value, ValueRef::Text(_)), value::text(value)))?);
+    }
+    column.kind = seen_kind(column, &values);
+    let mut texts: Vec<String> = values.into_iter().map(|(_, text)| text).filter(|text| text.len() <= LONG).collect();
+    column.samples = texts.iter().take(SAMPLES).cloned().collect();
+    if texts.len() <= FEW && rows <= LOOKED_AT {
+        texts.sort_unstable();
+        column.distinct = texts;
+    }
+    Ok(())
+}
+
+/// Days and points in time are declared as text where a database has no word for them.
+fn seen_kind(column: &Column, values: &[(bool, String)]) -> Kind {
+    let all = |holds: fn(&str) -> bool| !values.is_empty() && values.iter().all(|(_, text)| holds(text));
+    let is_question = ["is_", "has_", "can_"].iter().any(|start| column.name.to_lowercase().starts_with(start));
+    match column.kind {
+        Kind::Text | Kind::Other if all(is_date) => Kind::Date,
+        Kind::Text | Kind::Other if all(is_time) => Kind::Time,
+        Kind::Other if values.iter().any(|(is_text, _)| *is_text) => Kind::Text,
+        Kind::Integer if is_question && all(|text| matches!(text, "0" | "1")) => Kind::Boolean,
+        kind => kind,
+    }
+}
+
+fn is_date(text: &str) -> bool {
+    let is_digit = |at: usize, letter: char| if matches!(at, 4 | 7) { letter == '-' } else { letter.is_ascii_digit() };
+    text.len() == 10 && text.char_indices().all(|(at, letter)| is_digit(at, letter))
+}
+
+fn is_time(text: &str) -> bool {
+    text.get(..10).is_some_and(is_date)
+        && text.as_bytes().get(10).is_some_and(|between| matches!(between, b'T' | b' '))
+        && text.get(11..16).is_some_and(|time| time.as_bytes()[2] == b':')
+}
+
+/// A name inside of a query.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

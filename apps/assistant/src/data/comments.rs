@@ -1,0 +1,104 @@
+//! What people wrote about tables and columns: the `--` comments of a schema.
+
+/// What stands beside each column of a `CREATE TABLE`, and on the lines below it that have nothing but a comment.
+pub(super) fn of_columns(sql: &str, columns: &[&str]) -> Vec<String> {
+    let mut notes = vec![Vec::new(); columns.len()];
+    let mut current = None;
+    let mut depth = 0_i32;
+    for line in sql.lines() {
+        let (code, comment) = parted(line);
+        if depth == 1 {
+            let first = first_name(code);
+            let found = first.and_then(|first| columns.iter().position(|column| column.eq_ignore_ascii_case(first)));
+            // A line of code that is no column is a rule for the whole table.
+            current = if found.is_some() || !code.trim().is_empty() { found } else { current };
+        }
+        depth += balance(code);
+        if let (Some(at), Some(comment)) = (current, comment) {
+            notes[at].push(comment);
+        }
+    }
+    notes.into_iter().map(|lines| lines.join(" ")).collect()
+}
+
+/// The comment lines right above the `CREATE TABLE` of this name.
+pub(super) fn of_table(schema: &str, table: &str) -> String {
+    let mut above: Vec<&str> = Vec::new();
+    for line in schema.lines() {
+        let (code, comment) = parted(line);
+        if code.trim().is_empty() {
+            match comment {
+                Some(comment) => above.push(comment),
+                None => above.clear(),
+            }
+            continue;
+        }
+        if created(code).is_some_and(|name| name.eq_ignore_ascii_case(table)) {
+            return above.join(" ");
+        }
+        above.clear();
+    }
+    String::new()
+}
+
+/// The name of the table that a line begins to create.
+fn created(code: &str) -> Option<&str> {
+    let mut words = code.split_whitespace();
+    let is_create = words.next()?.eq_ignore_ascii_case("create");
+    let mut word =
+        words.find(|word| !["table", "view", "if", "not", "exists"].contains(&word.to_lowercase().as_str()))?;
+    word = word.split('(').next().unwrap_or_default();
+    is_create.then(|| word.trim_matches(['"', '`', '[', ']']))
+}
+
+/// The code of a line and its comment.
+fn parted(line: &str) -> (&str, Option<&str>) {
+    let mut quote = None;
+    for (at, letter) in line.char_indices() {
+        match quote {
+            Some(open) if letter == open => quote = None,
+            Some(_) => {}
+            None if matches!(letter, '\'' | '"' | '`') => quote = Some(letter),
+            None if line[at..].starts_with("--") => {
+                let comment = line[at..].trim_start_matches('-').trim();
+                return (&line[..at], (!comment.is_empty()).then_some(comment));
+            }
+            None => {}
+        }
+    }
+    (line, None)
+}
+
+fn first_name(code: &str) -> Option<&str> {
+    let code = code.trim_start().trim_start_matches(['"', '`', '[']);
+    let end = code.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(code.len());
+    (end > 0).then(|| &code[..end])
+}
+
+/// How many brackets a line opens more than it closes.
+fn balance(code: &str) -> i32 {
+    code.chars().map(|letter| i32::from(letter == '(') - i32::from(letter == ')')).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMA: &str = "-- A shop.\n\n-- What was bought,\n-- by whom.\nCREATE TABLE IF NOT EXISTS \"orders\"(
+        id INTEGER PRIMARY KEY,
+        status TEXT CHECK (status IN ('--', 'PAID')), -- where it is
+                          -- see due_at
+        due_at TEXT,      -- latest day
+        PRIMARY KEY (id)  -- a rule
+      );\nCREATE TABLE plain (id INTEGER -- only\n);";
+
+    /// R-PLN-53: comments say what tables and columns mean, where they stand beside or right above them.
+    #[test]
+    fn comments_belong_to_what_they_stand_at() {
+        let start = SCHEMA.find("CREATE").unwrap();
+        let notes = of_columns(&SCHEMA[start..], &["id", "status", "due_at"]);
+        assert_eq!(notes, ["", "where it is see due_at", "latest day"]);
+        assert_eq!(of_table(SCHEMA, "orders"), "What was bought, by whom.");
+        assert_eq!(of_table(SCHEMA, "plain"), "");
+    }
+}

@@ -1,0 +1,134 @@
+//! Files into tables: the schema first, then one file for each table.
+
+use std::borrow::Cow;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::limits::Limit;
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+use superstep::{Code, Error, Result};
+
+use super::catalog::quoted;
+use super::{guess, parquet};
+
+/// The file that says which tables there are.
+const SCHEMA: &str = "schema.sql";
+/// The largest file that is loaded into memory.
+const LARGEST: u64 = 256 * 1024 * 1024;
+
+/// What a file holds: at hand, or still on disk.
+pub(crate) enum Content {
+    Bytes(Cow<'static, [u8]>),
+    Path(PathBuf),
+}
+
+/// The rows of a file.
+pub(super) struct Sheet {
+    pub(super) columns: Vec<String>,
+    /// How a column is declared where no schema says so.
+    pub(super) declarations: Vec<&'static str>,
+    pub(super) rows: Vec<Vec<Value>>,
+}
+
+/// The files of a folder, by name; what stands deeper is not looked at.
+pub(super) fn list(folder: &Path) -> io::Result<Vec<(String, Content)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if fs::metadata(&path)?.is_file() && !name.starts_with('.') {
+            files.push((name, Content::Path(path)));
+        }
+    }
+    files.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(files)
+}
+
+/// Makes the tables and fills them; gives the text of the schema.
+pub(super) fn fill(connection: &mut Connection, files: Vec<(String, Content)>) -> Result<String> {
+    prepare(connection).map_err(|cause| wrong(SCHEMA, &cause.to_string()))?;
+    let mut schema = String::new();
+    if let Some((_, content)) = files.iter().find(|(name, _)| name == SCHEMA) {
+        schema = content.text().map_err(|reason| wrong(SCHEMA, &reason))?;
+        connection.execute_batch(&schema).map_err(|cause| wrong(SCHEMA, &cause.to_string()))?;
+    }
+    let mut count = 0;
+    for (name, content) in &files {
+        let Some((table, ending)) = name.rsplit_once('.') else { continue };
+        let sheet = match ending.to_lowercase().as_str() {
+            "csv" => content.text().and_then(|text| sheet_of(&text)),
+            "parquet" => parquet::sheet_of(content),
+            _ => continue,
+        };
+        let sheet = sheet.map_err(|reason| wrong(name, &reason))?;
+        insert(connection, table, &sheet).map_err(|reason| wrong(name, &reason))?;
+        count += 1;
+    }
+    if count == 0 {
+        return Err(wrong("*.csv, *.parquet", "there is no such file").help("put one file for each table there"));
+    }
+    Ok(schema)
+}
+
+/// A schema makes tables and reaches for no other file; rows come in the order of files and not of references.
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+    connection.pragma_update(None, "foreign_keys", false)
+}
+
+impl Content {
+    fn text(&self) -> Result<String, String> {
+        let bytes = match self {
+            Self::Bytes(bytes) => Cow::Borrowed(bytes.as_ref()),
+            Self::Path(path) => {
+                let size = fs::metadata(path).map_err(|cause| cause.to_string())?.len();
+                if size > LARGEST {
+                    return Err(format!("it has {size} bytes, more than {LARGEST}"));
+                }
+                Cow::Owned(fs::read(path).map_err(|cause| cause.to_string())?)
+            }
+        };
+        let text = std::str::from_utf8(&bytes).map_err(|_| "it is not text in UTF-8".to_owned())?;
+        Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned())
+    }
+}
+
+fn sheet_of(text: &str) -> Result<Sheet, String> {
+    let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
+    let columns: Vec<String> =
+        reader.headers().map_err(|cause| cause.to_string())?.iter().map(|name| name.trim().to_owned()).collect();
+    let records: Vec<csv::StringRecord> =
+        reader.records().collect::<Result<_, _>>().map_err(|cause: csv::Error| cause.to_string())?;
+    let column = |at: usize| records.iter().map(move |record| record.get(at).unwrap_or_default());
+    let declarations = (0..columns.len()).map(|at| guess::declaration(column(at))).collect();
+    let value = |text: &str| if text.is_empty() { Value::Null } else { Value::Text(text.to_owned()) };
+    let rows = records.iter().map(|record| record.iter().map(value).collect()).collect();
+    Ok(Sheet { columns, declarations, rows })
+}
+
+/// Puts the rows into their table, which is made where the schema has none of this name.
+fn insert(connection: &mut Connection, table: &str, sheet: &Sheet) -> Result<(), String> {
+    let transaction = connection.transaction().map_err(|cause| cause.to_string())?;
+    if !transaction.table_exists(None, table).map_err(|cause| cause.to_string())? {
+        let columns = sheet.columns.iter().zip(&sheet.declarations);
+        let columns: Vec<String> = columns.map(|(name, kind)| format!("{} {kind}", quoted(name))).collect();
+        let create = format!("CREATE TABLE {} ({})", quoted(table), columns.join(", "));
+        transaction.execute_batch(&create).map_err(|cause| cause.to_string())?;
+    }
+    let names: Vec<String> = sheet.columns.iter().map(|name| quoted(name)).collect();
+    let places = vec!["?"; names.len()].join(", ");
+    let insert = format!("INSERT INTO {} ({}) VALUES ({places})", quoted(table), names.join(", "));
+    {
+        let mut statement = transaction.prepare(&insert).map_err(|cause| cause.to_string())?;
+        for (at, row) in sheet.rows.iter().enumerate() {
+            statement.execute(params_from_iter(row)).map_err(|cause| format!("row {}: {cause}", at + 1))?;
+        }
+    }
+    transaction.commit().map_err(|cause| cause.to_string())
+}
+
+fn wrong(file: &str, reason: &str) -> Error {
+    Error::new(Code::ConfigInvalid, format!("cannot load `{file}`: {reason}"))
+}

@@ -1,0 +1,49 @@
+//! A value of SQLite as JSON and as text.
+
+use rusqlite::types::ValueRef;
+use rust_decimal::Decimal;
+use rust_decimal::prelude::{FromPrimitive, ToPrimitive};
+use serde_json::Value;
+
+/// A value as JSON. Bytes that are no text are shown by their number.
+pub(crate) fn json(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => number.into(),
+        ValueRef::Real(number) => rounded(number).into(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into(),
+        ValueRef::Blob(bytes) => format!("({} bytes)", bytes.len()).into(),
+    }
+}
+
+/// The number that was meant. Money is kept as binary fractions here: 0.1 and 0.2 make 0.30000000000000004, and the last
+/// digits of a long sum are noise, while fifteen digits hold every amount there is.
+fn rounded(number: f64) -> f64 {
+    Decimal::from_f64(number).and_then(|exact| exact.to_f64()).unwrap_or(number)
+}
+
+/// A value as it is written, without quotation marks.
+pub(super) fn text(value: ValueRef<'_>) -> String {
+    match json(value) {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-PLN-53: sums of money come out as a person would write them.
+    #[test]
+    fn numbers_come_out_as_they_were_meant() {
+        for (number, shown) in
+            [(0.1 + 0.2, "0.3"), (44.9, "44.9"), (1e300, "1e+300"), (-12.345, "-12.345"), (0.0, "0.0")]
+        {
+            assert_eq!(json(ValueRef::Real(number)).to_string(), shown);
+        }
+        let dimes: f64 = (0..10).map(|_| 0.1).sum();
+        assert_eq!(json(ValueRef::Real(dimes)).to_string(), "1.0");
+        assert_eq!(json(ValueRef::Blob(&[1, 2])), "(2 bytes)");
+    }
+}

@@ -1,0 +1,110 @@
+//! What a person answers: what was meant, or what they decide about a call of a tool.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use superstep::core::fault::Fault;
+use superstep_server::Problem;
+use utoipa::ToSchema;
+
+use crate::nodes::{Decision, DecisionKind};
+
+/// An answer to what a conversation asks.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Answering {
+    /// A text, where it is asked what was meant; `{"decision": "allow_once" | "allow_session" | "change" | "deny",
+    /// "arguments": {..}}`, where it is asked whether a tool may be used.
+    answer: Value,
+}
+
+/// What the graph hears.
+///
+/// # Errors
+/// 422 where it is no answer to the question.
+pub(crate) fn heard(answering: Answering, question: &Value) -> Result<Value, Problem> {
+    match (question["kind"].as_str(), answering.answer) {
+        (Some("approval"), answer) => decided(answer),
+        (_, Value::String(text)) if !text.trim().is_empty() => Ok(Value::String(text)),
+        _ => Err(invalid("/answer", "expected a text with words", "say what you meant")),
+    }
+}
+
+/// What people decide, in the words of the page; the graph's own are understood as well.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Decided {
+    decision: Word,
+    #[serde(default, alias = "args")]
+    arguments: Option<Map<String, Value>>,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    AllowOnce,
+    AllowSession,
+    #[serde(alias = "edit")]
+    Change,
+    Deny,
+}
+
+fn decided(answer: Value) -> Result<Value, Problem> {
+    const HELP: &str = "decide `allow_once`, `allow_session`, `change` with `arguments`, or `deny`";
+    let said: Decided = serde_json::from_value(answer).map_err(|error| invalid("/answer", &error.to_string(), HELP))?;
+    let decision = match said.decision {
+        Word::AllowOnce => DecisionKind::AllowOnce,
+        Word::AllowSession => DecisionKind::AllowSession,
+        Word::Change => DecisionKind::Edit,
+        Word::Deny => DecisionKind::Deny,
+    };
+    if (decision == DecisionKind::Edit) != said.arguments.is_some() {
+        return Err(invalid("/answer/arguments", "expected with `change`, and only then", HELP));
+    }
+    Ok(json!(Decision { decision, args: said.arguments, reason: said.reason }))
+}
+
+fn invalid(pointer: &str, fact: &str, help: &str) -> Problem {
+    Problem::invalid("that is no answer to what is asked", [Fault::new(fact).at(pointer).help(help).into()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(question: &str, answer: Value) -> Result<Value, u16> {
+        heard(Answering { answer }, &json!({ "kind": question })).map_err(|problem| problem.status())
+    }
+
+    /// R-PLN-32, R-PLN-43: what a page says is what the graph hears, and nothing else passes.
+    #[test]
+    fn answers_fit_their_questions() {
+        let rows = [
+            ("clarification", json!("Ben Miller"), Ok(json!("Ben Miller"))),
+            ("clarification", json!(" "), Err(422)),
+            ("clarification", json!({ "decision": "deny" }), Err(422)),
+            ("approval", json!("yes"), Err(422)),
+            ("approval", json!({ "decision": "allow_once" }), Ok(json!({ "decision": "allow_once" }))),
+            ("approval", json!({ "decision": "allow_session" }), Ok(json!({ "decision": "allow_session" }))),
+            (
+                "approval",
+                json!({ "decision": "change", "arguments": { "key": "a" } }),
+                Ok(json!({ "decision": "edit", "args": { "key": "a" } })),
+            ),
+            ("approval", json!({ "decision": "edit", "args": {} }), Ok(json!({ "decision": "edit", "args": {} }))),
+            ("approval", json!({ "decision": "change" }), Err(422)),
+            ("approval", json!({ "decision": "allow_once", "arguments": {} }), Err(422)),
+            (
+                "approval",
+                json!({ "decision": "deny", "reason": "mine" }),
+                Ok(json!({ "decision": "deny", "reason": "mine" })),
+            ),
+            ("approval", json!({ "decision": "perhaps" }), Err(422)),
+        ];
+        for (question, answer, expected) in rows {
+            assert_eq!(said(question, answer.clone()), expected, "{question}: {answer}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The place where a turn begins: who asks, whether they may, and whether the policy lets the question pass.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use superstep::core::error::Problem;
+use superstep::core::message::Role;
+use superstep::{Code, Ctx, Cx, Error, Message, NodeError, Overwrite, Result, View};
+
+use crate::desk::Desk;
+use crate::memory;
+use crate::policy::{Policy, UnknownUser};
+use crate::profile::{Profile, Profiles};
+use crate::scratch;
+use crate::state::{Assistant, AssistantUpdate, Phase};
+
+const HOUR: i64 = 3_600_000_000;
+
+/// Checks who asks what, and begins the turn.
+pub(crate) async fn ingress(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) -> Result<AssistantUpdate, NodeError> {
+    let text = question(state.messages.last(), &desk.policy)?;
+    let profile = profile(&state.user_id, &desk.policy, &desk.profiles)?;
+    count_turn(&state.user_id, profile, &desk.policy, &cx).await?;
+    let rights = desk.policy.rights(profile);
+    let mut known = BTreeMap::from([
+        ("name".to_owned(), json!(profile.name)),
+        ("role".to_owned(), json!(profile.role)),
+        ("permissions".to_owned(), json!(profile.permissions)),
+        ("preferences".to_owned(), json!(profile.preferences)),
+        ("rights".to_owned(), json!(rights)),
+    ]);
+    known.retain(|key, value| state.user_context.get(key) != Some(value));
+    let refusal = desk.policy.rule_against(&text);
+    let noted = refusal.map(|rule| {
+        let note = json!({ "name": rule.name, "answer": rule.answer, "needs_person": rule.needs_person });
+        (scratch::REFUSAL.to_owned(), note)
+    });
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "microseconds since 1970 fit into the 53 bits of a float until 2255"
+    )]
+    let seconds = cx.now() as f64 / 1e6;
+    let mut update = Assistant::update()
+        .phase(Phase::Plan)
+        .safety_check(refusal.is_none())
+        .scratchpad(Overwrite(noted.into_iter().collect::<BTreeMap<String, Value>>()))
+        .retry_count(0_u32)
+        .start_time(seconds)
+        .next_step(None)
+        .tool_calls(Vec::new())
+        .tool_outputs(Vec::new())
+        .verdict(None);
+    if !known.is_empty() {
+        update = update.user_context(known);
+    }
+    if state.session_id.is_empty()
+        && let Some(thread) = cx.thread()
+    {
+        update = update.session_id(thread.as_str());
+    }
+    Ok(update)
+}
+
+impl Assistant {
+    /// The input that begins a turn, looked at as the graph does before it saves it.
+    ///
+    /// # Errors
+    /// `InputInvalid` where nothing is asked, `TooLarge` where it is too long, `PolicyRefused` where nobody knows the user.
+    pub fn open(desk: &Desk, user: &str, message: &str) -> Result<AssistantUpdate> {
+        profile(user, &desk.policy, &desk.profiles)?;
+        let message = Message::user(message);
+        question(Some(&message), &desk.policy)?;
+        Ok(Self::input().user_id(user).messages(message))
+    }
+}
+
+/// The text of the new message.
+fn question(last: Option<&Message>, policy: &Policy) -> Result<String> {
+    let invalid = |message: &str| {
+        let problem = Problem { pointer: "/messages".to_owned(), message: message.to_owned(), help: None };
+        Error::listing(Code::InputInvalid, "a turn cannot begin like this", vec![problem])
+    };
+    let last = last.ok_or_else(|| invalid("there is no message"))?;
+    if last.role != Role::User {
+        return Err(invalid("the last message is not the user's"));
+    }
+    let (text, limit) = (last.text(), policy.message_bytes());
+    if text.trim().is_empty() {
+        return Err(invalid("the message has no words"));
+    }
+    if text.len() > limit {
+        let fact = format!("the message has {} bytes, and may have {limit}", text.len());
+        return Err(Error::new(Code::TooLarge, fact).help("send a shorter one"));
+    }
+    Ok(text.into_owned())
+}
+
+fn profile<'a>(user: &str, policy: &Policy, profiles: &'a Profiles) -> Result<&'a Profile> {
+    let guest = || profiles.get("guest").filter(|_| policy.unknown_user() == UnknownUser::Guest);
+    profiles
+        .get(user)
+        .or_else(guest)
+        .ok_or_else(|| Error::new(Code::PolicyRefused, format!("nobody knows the user `{user}` (rule `unknown_user`)")))
+}
+
+/// Counts the turns of an hour, each once, however often it is begun.
+async fn count_turn(user: &str, profile: &Profile, policy: &Policy, cx: &Cx) -> Result<(), NodeError> {
+    let (Some(limit), Ok(store)) = (policy.turns_per_hour(&profile.role), cx.store()) else { return Ok(()) };
+    let (hour, turn) = (cx.now() / HOUR, cx.idempotency_key().to_string());
+    let place = memory::within(user, "turns");
+    let kept = store.get(place.clone(), "hour").await?.map(|item| item.value).unwrap_or_default();
+    let mut turns: Map<String, Value> = match kept["hour"] == json!(hour) {
+        true => kept["turns"].as_object().cloned().unwrap_or_default(),
+        false => Map::new(),
+    };
+    turns.insert(turn, Value::Null);
+    if turns.len() > usize::try_from(limit).unwrap_or(usize::MAX) {
+        let fact = format!("{limit} turns in an hour are allowed (rule `turns_per_hour`)");
+        return Err(Error::new(Code::PolicyRefused, fact).help("go on in the next hour").into());
+    }
+    store.put(place, "hour", json!({ "hour": hour, "turns": turns })).await?;
+    Ok(())
+}

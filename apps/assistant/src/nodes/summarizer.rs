@@ -1,0 +1,158 @@
+//! The place where a turn ends: what was said is summed up, old messages go, lasting facts are kept, the notes are emptied.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+use superstep::core::message::{MessageEdits, Role, count_tokens};
+use superstep::{Ctx, Cx, Message, NodeError, Overwrite, RemoveMessage, View};
+
+use super::planner::is_away;
+use super::{can_judge, tokens};
+use crate::desk::{Desk, Limits};
+use crate::memory::{Fact, Summed, remember};
+use crate::prompt::{Ask, Said, Task, said};
+use crate::state::{Assistant, AssistantUpdate, Phase};
+use crate::turn::{CLARIFIES, Turn, today};
+
+/// What every summary begins with, so that the first topic is never lost.
+const BEGAN: &str = "Began with: ";
+/// The longest summary, in characters.
+const LONGEST: usize = 4_000;
+/// The longest words of a turn in a summary, in characters.
+const LONGEST_LINE: usize = 200;
+
+/// Sums up and tidies.
+pub(crate) async fn summarizer(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) -> Result<AssistantUpdate, NodeError> {
+    let mut update = Assistant::update()
+        .phase(Phase::Generate)
+        .scratchpad(Overwrite(BTreeMap::<String, Value>::new()))
+        .messages(trimmed(&state, &desk.limits));
+    let is_refused = state.safety_check == Some(false);
+    let mut summed = by_rules(&state);
+    if !is_refused
+        && can_judge(&desk.model)
+        && let Some((said, spent)) = by_model(&state, &desk, &cx).await?
+    {
+        update = update.tokens_used(spent);
+        summed = said.map_or(summed, |said| Summed { summary: with_beginning(&state, &said.summary), ..said });
+    }
+    if !is_refused && consents(&state, &desk) {
+        keep_facts(&summed.facts, &state, &desk, &cx).await?;
+    }
+    Ok(update.summary(summed.summary))
+}
+
+/// The messages that go: all but the latest, cut before a question of the user, so that calls stay with their answers.
+fn trimmed(state: &Assistant, limits: &Limits) -> MessageEdits {
+    let all: Vec<&Message> = state.messages.iter().collect();
+    let weight: u64 = all.iter().map(|message| count_tokens(message).tokens).sum();
+    if all.len() <= limits.max_messages && weight <= limits.max_context_tokens {
+        return MessageEdits::default();
+    }
+    let begins = |message: &&Message| message.role == Role::User && !message.metadata.contains_key(CLARIFIES);
+    let latest = all.len().saturating_sub(limits.kept_messages);
+    let start = all[..(latest + 1).min(all.len())].iter().rposition(begins).unwrap_or(0);
+    all[..start].iter().filter_map(|message| message.id.clone()).map(RemoveMessage).collect()
+}
+
+/// The summary and one line of this turn; of a long summary the beginning and the end stay.
+fn by_rules(state: &Assistant) -> Summed {
+    let turn = Turn::of(state);
+    let question = turn.question();
+    let answer = state.messages.last().map(Message::text).unwrap_or_default();
+    let line = format!("- {} -> {}", short(&question), short(&answer));
+    let summary = match state.summary.is_empty() {
+        true => format!("{BEGAN}{}\n{line}", short(&question)),
+        false => format!("{}\n{line}", state.summary),
+    };
+    Summed { summary: bounded(&summary), facts: told_facts(&question) }
+}
+
+async fn by_model(state: &Assistant, desk: &Desk, cx: &Cx) -> Result<Option<(Option<Summed>, u64)>, NodeError> {
+    let turn = Turn::of(state);
+    let mut ask = Ask::new(Task::Summarize, "Sum up.");
+    let first = Said { role: "user".to_owned(), text: turn.question().into_owned() };
+    ask.history = std::iter::once(first).chain(state.messages.last().map(said)).collect();
+    ask.summary.clone_from(&state.summary);
+    ask.today = today(state, desk, cx)?;
+    let answer = match cx.model(&desk.model).request(ask.request()).tag("hidden").await {
+        Ok(answer) => answer,
+        Err(error) if is_away(&error) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let spent = tokens(&answer.message);
+    let summed = answer.parse::<Summed>().ok().filter(|summed| !summed.summary.trim().is_empty());
+    Ok(Some((summed, spent)))
+}
+
+/// What a model wrote, behind the first topic of the conversation.
+fn with_beginning(state: &Assistant, written: &str) -> String {
+    let first = match state.summary.lines().next() {
+        Some(line) if line.starts_with(BEGAN) => line.to_owned(),
+        _ => format!("{BEGAN}{}", short(&Turn::of(state).question())),
+    };
+    let rest = written.strip_prefix(first.as_str()).unwrap_or(written);
+    bounded(&format!("{first}\n{}", rest.trim_start()))
+}
+
+fn short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.chars().count() > LONGEST_LINE {
+        true => format!("{}...", line.chars().take(LONGEST_LINE).collect::<String>()),
+        false => line,
+    }
+}
+
+/// The first three lines and the latest that fit.
+fn bounded(summary: &str) -> String {
+    if summary.chars().count() <= LONGEST {
+        return summary.to_owned();
+    }
+    let lines: Vec<&str> = summary.lines().collect();
+    let (head, tail) = lines.split_at(lines.len().min(3));
+    let mut room = LONGEST.saturating_sub(head.iter().map(|line| line.chars().count() + 1).sum());
+    let fits = |line: &&&str| {
+        let length = line.chars().count() + 1;
+        let has_room = length <= room;
+        room = room.saturating_sub(length);
+        has_room
+    };
+    let mut latest: Vec<&str> = tail.iter().rev().take_while(fits).copied().collect();
+    latest.reverse();
+    head.iter()
+        .copied()
+        .chain(["- ..."])
+        .chain(latest.into_iter().filter(|line| *line != "- ..."))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn consents(state: &Assistant, desk: &Desk) -> bool {
+    let said = state.user_context.get("preferences").and_then(|known| known["remember"].as_bool());
+    said.unwrap_or(desk.keeps_facts)
+}
+
+async fn keep_facts(facts: &[String], state: &Assistant, desk: &Desk, cx: &Cx) -> Result<(), NodeError> {
+    let Ok(store) = cx.store() else { return Ok(()) };
+    let turn = Turn::of(state);
+    let source = turn.message().and_then(|message| message.id.as_ref()).map(ToString::to_string).unwrap_or_default();
+    let date = today(state, desk, cx)?;
+    for text in facts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
+        let fact = Fact { text: text.to_owned(), source: source.clone(), date: date.clone() };
+        remember(store, &state.user_id, &fact).await?;
+    }
+    Ok(())
+}
+
+/// What the user says about themselves, sentence by sentence.
+fn told_facts(question: &str) -> Vec<String> {
+    static FACT: LazyLock<Regex> = LazyLock::new(|| {
+        let about = r"my name is|i (?:live|work) (?:in|at|for|with)|i am (?:responsible|based|from)|i (?:always )?prefer|i like";
+        Regex::new(&format!(r"(?i)(?:\bremember that\s+)([^.!?\n]+)|\b((?:{about})\b[^.!?\n]+)")).expect("a pattern")
+    });
+    let whole =
+        |found: regex::Captures<'_>| found.get(1).or_else(|| found.get(2)).map(|fact| fact.as_str().trim().to_owned());
+    FACT.captures_iter(question).filter_map(whole).collect()
+}

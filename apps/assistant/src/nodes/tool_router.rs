@@ -1,0 +1,180 @@
+//! The place where every call of a plan is looked at before any runs: does the tool exist, may the user use it, do the
+//! arguments fit, must a person allow it.
+//!
+//! What is turned down becomes the output of its call, so that the verifier sees it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use superstep::core::message::ToolCall;
+use superstep::core::suggest::known_names;
+use superstep::tool::{ToolSpec, check_arguments};
+use superstep::{Ask, Ctx, Message, NodeError, View};
+
+use crate::desk::Desk;
+use crate::plan::{PlannedCall, groups};
+use crate::policy::Rights;
+use crate::scratch;
+use crate::state::{Assistant, AssistantUpdate, Phase};
+use crate::turn::rights;
+
+/// The key of `user_context` with the tools that were allowed for the session.
+const APPROVED: &str = "approved";
+
+/// How the calls of a plan are run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Routed {
+    /// Calls that run at once, each group after the ones before.
+    pub(crate) groups: Vec<Vec<String>>,
+    /// Why a call is not made.
+    pub(crate) rejected: BTreeMap<String, String>,
+}
+
+/// What a person says about a call of a destructive tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    /// What they decide.
+    pub decision: DecisionKind,
+    /// The arguments in place of the planned ones, with `edit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Map<String, Value>>,
+    /// Why, with `deny`; the assistant is told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// What a person decides about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionKind {
+    /// This call is made.
+    AllowOnce,
+    /// This call is made, and nobody is asked about the tool again in this session.
+    AllowSession,
+    /// It is made with other arguments.
+    Edit,
+    /// It is not made.
+    Deny,
+}
+
+/// Looks at every call, and asks about those that need it.
+pub(crate) async fn tool_router(
+    state: View<Assistant>,
+    desk: Ctx<Desk>,
+    ask: Ask,
+) -> Result<AssistantUpdate, NodeError> {
+    let specs = desk.tools().specs().await?;
+    let specs: BTreeMap<&str, &Arc<ToolSpec>> = specs.iter().map(|spec| (spec.name.as_str(), spec)).collect();
+    let rights = rights(&state);
+    let mut approved: Vec<String> = state
+        .user_context
+        .get(APPROVED)
+        .and_then(|known| serde_json::from_value(known.clone()).ok())
+        .unwrap_or_default();
+    let already = approved.len();
+    let mut calls = state.tool_calls.clone();
+    let mut routed = Routed { groups: groups(&calls).map_err(NodeError::new)?, ..Routed::default() };
+    for (place, call) in calls.iter_mut().enumerate() {
+        let most = desk.limits.max_calls;
+        let looked = match place < most {
+            true => look(call, &specs, &rights),
+            false => Err(format!("refused: a plan has at most {most} calls")),
+        };
+        let settled = match looked {
+            Ok(spec) if must_ask(spec, &desk) && !approved.contains(&call.tool) => {
+                // Other arguments are looked at like the planned ones: a person cannot allow what the role forbids.
+                match settle(call, spec, &mut approved, &ask).await? {
+                    Ok(()) => look(call, &specs, &rights).map(|_| ()),
+                    refused => refused,
+                }
+            }
+            looked => looked.map(|_| ()),
+        };
+        if let Err(reason) = settled {
+            routed.rejected.insert(call.id.clone(), reason);
+        }
+        cap_rows(call, &rights, specs.get(call.tool.as_str()));
+    }
+    let asks = calls.iter().map(|call| ToolCall::new(&call.id, &call.tool, Value::Object(call.args.clone())));
+    let mut update = Assistant::update()
+        .phase(Phase::Execute)
+        .messages(Message::assistant("").with_tool_calls(asks))
+        .scratchpad((scratch::ROUTED.to_owned(), json!(routed)));
+    if approved.len() > already {
+        update = update.user_context((APPROVED.to_owned(), json!(approved)));
+    }
+    Ok(update.tool_calls(calls))
+}
+
+/// The tool of a call that can be made; otherwise why it cannot.
+fn look<'a>(
+    call: &PlannedCall,
+    specs: &BTreeMap<&str, &'a Arc<ToolSpec>>,
+    rights: &Rights,
+) -> Result<&'a ToolSpec, String> {
+    let Some(spec) = specs.get(call.tool.as_str()) else {
+        let known: Vec<&str> = specs.keys().copied().filter(|name| rights.allows(name)).collect();
+        return Err(format!("invalid: no tool `{}`; {}", call.tool, known_names(&call.tool, &known)));
+    };
+    if !rights.allows(&call.tool) {
+        return Err(format!("refused: this user may not use `{}` (rule `tools`)", call.tool));
+    }
+    if let Some(reason) = rights.forbids(&call.tool, &call.args) {
+        return Err(format!("forbidden: {reason} (rule `denied`)"));
+    }
+    // What other calls give is not known yet; those arguments are checked when it is.
+    if !has_references(&call.args) {
+        check_arguments(spec, &call.args).map_err(|error| format!("invalid: {error}"))?;
+    }
+    Ok(spec)
+}
+
+fn has_references(args: &Map<String, Value>) -> bool {
+    Value::Object(args.clone()).to_string().contains("{{")
+}
+
+fn must_ask(spec: &ToolSpec, desk: &Desk) -> bool {
+    spec.annotations.destructive || desk.policy.asks_about(&spec.name)
+}
+
+/// Asks a person about a call, and does what they say.
+async fn settle(
+    call: &mut PlannedCall,
+    spec: &ToolSpec,
+    approved: &mut Vec<String>,
+    ask: &Ask,
+) -> Result<Result<(), String>, NodeError> {
+    let shown = json!({
+        "kind": "approval", "tool": call.tool, "arguments": call.args, "effect": spec.description, "why": call.why,
+        "decisions": ["allow_once", "allow_session", "edit", "deny"],
+    });
+    let said: Decision = ask.person("approval", shown).await?;
+    Ok(match (said.decision, said.args) {
+        (DecisionKind::AllowOnce, _) => Ok(()),
+        (DecisionKind::AllowSession, _) => {
+            approved.push(call.tool.clone());
+            Ok(())
+        }
+        (DecisionKind::Edit, Some(args)) => {
+            call.args = args;
+            Ok(())
+        }
+        (DecisionKind::Edit, None) => Err("refused: it was to be changed, and nobody said how".to_owned()),
+        (DecisionKind::Deny, _) if said.reason.is_empty() => Err("refused: the user said no".to_owned()),
+        (DecisionKind::Deny, _) => Err(format!("refused: the user said no: {}", said.reason)),
+    })
+}
+
+/// A query gives no more rows than the role may see.
+fn cap_rows(call: &mut PlannedCall, rights: &Rights, spec: Option<&&Arc<ToolSpec>>) {
+    let Some(most) = rights.rows.filter(|_| call.tool == "bq_query") else { return };
+    let takes_limit = spec.is_some_and(|spec| spec.input_schema["properties"].get("max_rows").is_some());
+    let asked = call.args.get("max_rows").and_then(Value::as_u64);
+    if takes_limit && asked.is_none_or(|asked| asked > most) {
+        call.args.insert("max_rows".to_owned(), json!(most));
+    }
+}

@@ -1,0 +1,197 @@
+//! A plan: what is to be done about a question, as a model writes it and as the graph carries it out.
+//!
+//! A model writes JSON, and not always whole JSON: what surrounds it, commas too many and ends that are missing are
+//! mended. What a plan cannot be (two calls of one id, a circle) is refused with a reason that the model can act on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+mod mend;
+
+/// What follows a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NextStep {
+    /// The answer is written at once.
+    Generate,
+    /// Tools are run first.
+    ToolUse,
+}
+
+/// What is to be done about a question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// What follows.
+    pub next_step: NextStep,
+    /// What is run, where something is.
+    #[serde(default)]
+    pub tool_calls: Vec<PlannedCall>,
+    /// Why, in a sentence.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// One call of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedCall {
+    /// Its name in the plan, and in what is said about it later. Given by the planner where a model gives none.
+    #[serde(default)]
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments. `{{id}}` in a text stands for what the call of that id gave.
+    #[serde(default)]
+    pub args: Map<String, Value>,
+    /// The calls that must have ended before.
+    #[serde(default)]
+    pub depends_on: Vec<String>,
+    /// Why, in a sentence.
+    #[serde(default)]
+    pub why: String,
+}
+
+impl Plan {
+    /// The answer is written at once.
+    #[must_use]
+    pub fn generate(why: impl Into<String>) -> Self {
+        Self { next_step: NextStep::Generate, tool_calls: Vec::new(), why: why.into() }
+    }
+
+    /// These calls are made first.
+    #[must_use]
+    pub fn tools(calls: impl IntoIterator<Item = PlannedCall>, why: impl Into<String>) -> Self {
+        Self { next_step: NextStep::ToolUse, tool_calls: calls.into_iter().collect(), why: why.into() }
+    }
+
+    /// Reads what a model wrote, mends what can be mended, and looks whether it can be carried out.
+    ///
+    /// ```
+    /// use superstep_assistant::plan::Plan;
+    ///
+    /// let plan = Plan::parse("Sure:\n```json\n{\"tool_calls\": [{\"tool\": \"now\",}]\n```").unwrap();
+    /// assert_eq!(plan.tool_calls[0].tool, "now");
+    /// ```
+    ///
+    /// # Errors
+    /// In words for the model: there is no plan in it, an id is there twice, a dependency is unknown or goes in a circle.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let value = mend::object(text).ok_or("no JSON object is in the answer")?;
+        let mut plan = mend::plan(value)?;
+        plan.name_calls();
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// As a model writes it.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Names the same calls with the same arguments, in whatever order and with whatever ids.
+    #[must_use]
+    pub fn signature(&self) -> String {
+        let mut calls: Vec<String> = self.tool_calls.iter().map(PlannedCall::signature).collect();
+        calls.sort();
+        calls.join("\n")
+    }
+
+    /// Gives a name to calls that have none.
+    fn name_calls(&mut self) {
+        let taken: BTreeSet<String> = self.tool_calls.iter().map(|call| call.id.clone()).collect();
+        let mut free = (1..).map(|number| format!("c{number}")).filter(|id| !taken.contains(id));
+        for call in self.tool_calls.iter_mut().filter(|call| call.id.trim().is_empty()) {
+            call.id = free.next().unwrap_or_default();
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut ids = BTreeSet::new();
+        for call in &self.tool_calls {
+            if !ids.insert(call.id.as_str()) {
+                return Err(format!("two calls have the id `{}`", call.id));
+            }
+        }
+        for call in &self.tool_calls {
+            if let Some(unknown) = call.depends_on.iter().find(|id| !ids.contains(id.as_str())) {
+                return Err(format!("`{}` depends on `{unknown}`, which is not in the plan", call.id));
+            }
+        }
+        groups(&self.tool_calls).map(|_| ())
+    }
+}
+
+impl PlannedCall {
+    /// A call of a tool.
+    #[must_use]
+    pub fn new(id: impl Into<String>, tool: impl Into<String>, args: Map<String, Value>) -> Self {
+        Self { id: id.into(), tool: tool.into(), args, depends_on: Vec::new(), why: String::new() }
+    }
+
+    /// The same after these.
+    #[must_use]
+    pub fn after(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.depends_on.extend(ids.into_iter().map(Into::into));
+        self
+    }
+
+    /// Says why.
+    #[must_use]
+    pub fn because(mut self, why: impl Into<String>) -> Self {
+        self.why = why.into();
+        self
+    }
+
+    fn signature(&self) -> String {
+        format!("{} {}", self.tool, normalised(&Value::Object(self.args.clone())))
+    }
+}
+
+/// The calls in groups: all of a group may run at once, and need only groups before.
+///
+/// # Errors
+/// Names the calls that wait for each other.
+pub(crate) fn groups(calls: &[PlannedCall]) -> Result<Vec<Vec<String>>, String> {
+    let mut groups: Vec<Vec<String>> = Vec::new();
+    let mut waiting: BTreeMap<&str, &PlannedCall> = calls.iter().map(|call| (call.id.as_str(), call)).collect();
+    while !waiting.is_empty() {
+        let is_ready = |call: &&PlannedCall| {
+            waiting.contains_key(call.id.as_str())
+                && !call.depends_on.iter().any(|id| waiting.contains_key(id.as_str()))
+        };
+        let group: Vec<String> = calls.iter().filter(is_ready).map(|call| call.id.clone()).collect();
+        if group.is_empty() {
+            let names: Vec<String> = waiting.keys().map(|id| format!("`{id}`")).collect();
+            return Err(format!("calls depend on each other in a circle: {}", names.join(", ")));
+        }
+        group.iter().for_each(|id| {
+            waiting.remove(id.as_str());
+        });
+        groups.push(group);
+    }
+    Ok(groups)
+}
+
+/// Arguments that mean the same are equal: case, spaces and the order of keys do not count.
+fn normalised(value: &Value) -> String {
+    match value {
+        Value::String(text) => {
+            let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+            format!("{:?}", words.join(" ").trim_end_matches([';', '.', '?']).trim_end())
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(normalised).collect::<Vec<_>>().join(",")),
+        Value::Object(entries) => {
+            let sorted: BTreeMap<&String, String> = entries
+                .iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(key, value)| (key, normalised(value)))
+                .collect();
+            let entries: Vec<String> = sorted.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
+            format!("{{{}}}", entries.join(","))
+        }
+        value => value.to_string(),
+    }
+}

@@ -1,0 +1,325 @@
+//! A query in the making, around the table whose rows are counted, added up or shown.
+
+use std::collections::BTreeSet;
+
+use jiff::ToSpan;
+
+use super::compose::Task;
+use super::days::Period;
+use super::lexicon::Place;
+use super::parts::{Stored, is_date};
+use super::query::{Form, Query, Shape, Shown, text};
+use super::words::stem;
+use crate::data::{Kind, Table};
+
+/// What is wanted. Lists are what the same words may mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Count(String),
+    Sum(Vec<Place>),
+    Average(Vec<Place>),
+    /// The days from one point in time to another, on average.
+    Days(Place, Place),
+    Rows,
+}
+
+/// What a result is divided by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Group {
+    Table(String),
+    Column(Vec<Place>),
+    /// The values that the question names.
+    Values(Vec<Place>),
+    Periods,
+    /// So many letters of a date: 7 for months.
+    Dates(usize),
+}
+
+/// A query in the making.
+pub(super) struct Draft<'a> {
+    pub(super) task: &'a Task<'a>,
+    pub(super) anchor: &'a Table,
+    pub(super) may_multiply: bool,
+    pub(super) needed: BTreeSet<String>,
+    pub(super) query: Query,
+}
+
+impl<'a> Draft<'a> {
+    /// The query around this table, where there is one.
+    pub(super) fn of(task: &'a Task<'a>, anchor: String, wanted: &Wanted, groups: &[Group]) -> Option<Query> {
+        let query = Query {
+            shape: Shape::Number,
+            columns: Vec::new(),
+            table: anchor.clone(),
+            joins: Vec::new(),
+            filters: Vec::new(),
+            group: Vec::new(),
+            order: Vec::new(),
+            limit: None,
+            ranked: None,
+            is_distinct: false,
+            about: Vec::new(),
+            period: None,
+        };
+        let may_multiply = matches!(wanted, Wanted::Count(_) | Wanted::Rows);
+        let anchor = task.book.catalog.table(&anchor)?;
+        let mut draft = Draft { task, anchor, may_multiply, needed: BTreeSet::new(), query };
+        draft.keep_tables()?;
+        let places = draft.filter_values()?;
+        draft.filter_conditions()?;
+        draft.filter_limits()?;
+        draft.filter_keys()?;
+        draft.filter_days(wanted, groups)?;
+        match wanted {
+            Wanted::Rows => draft.rows(&places)?,
+            _ => draft.measure(wanted, groups, &places)?,
+        }
+        draft.finish()
+    }
+
+    /// The nearest of the places; nothing where two are as near.
+    pub(super) fn nearest(&self, places: &[Place]) -> Option<Place> {
+        let routes = &self.task.book.routes;
+        let far = |place: &Place| routes.distance(&self.anchor.name, &place.table, self.may_multiply);
+        let near = places.iter().filter_map(far).min()?;
+        let mut best = places.iter().filter(|place| far(place) == Some(near));
+        let first = best.next()?;
+        best.all(|other| other.table == first.table).then(|| first.clone())
+    }
+
+    /// Every table that is named must be in reach; one that limits rows is joined.
+    fn keep_tables(&mut self) -> Option<()> {
+        for mention in &self.task.parts.tables {
+            let distance = self.task.book.routes.distance(&self.anchor.name, &mention.what, self.may_multiply)?;
+            if distance >= 100 {
+                self.needed.insert(mention.what.clone());
+            }
+        }
+        Some(())
+    }
+
+    /// The places of stored values, all values of one place taken together.
+    fn filter_values(&mut self) -> Option<Vec<Place>> {
+        let mut chosen: Vec<(Place, Vec<String>)> = Vec::new();
+        for mention in &self.task.parts.values {
+            let places: Vec<Place> = mention.what.iter().map(|stored| stored.place.clone()).collect();
+            let place = self.nearest(&places)?;
+            let of = |stored: &&Stored| stored.place == place;
+            let values = mention.what.iter().filter(of).flat_map(|stored| stored.values.clone());
+            match chosen.iter_mut().find(|(known, _)| *known == place) {
+                Some((_, all)) => all.extend(values),
+                None => chosen.push((place.clone(), values.collect())),
+            }
+        }
+        for (place, values) in &mut chosen {
+            values.dedup();
+            self.needed.insert(place.table.clone());
+            let is_number = self.task.book.column(place).is_some_and(|column| column.kind != Kind::Text);
+            let quoted: Vec<String> =
+                values.iter().map(|value| if is_number { value.clone() } else { text(value) }).collect();
+            self.query.filters.push(match quoted.as_slice() {
+                [one] => format!("{} = {one}", place.sql()),
+                many => format!("{} IN ({})", place.sql(), many.join(", ")),
+            });
+            let is_flag = self.task.book.column(place).is_some_and(|column| column.kind == Kind::Boolean);
+            let told: Vec<&str> = match is_flag {
+                true => values.iter().map(|value| if value == "1" { "yes" } else { "no" }).collect(),
+                false => values.iter().map(String::as_str).collect(),
+            };
+            self.query.about.push(format!("{}: {}", place.label(), told.join(", ")));
+        }
+        Some(chosen.into_iter().map(|(place, _)| place).collect())
+    }
+
+    fn filter_conditions(&mut self) -> Option<()> {
+        for mention in &self.task.parts.conditions {
+            let condition = &mention.what;
+            self.task.book.routes.distance(&self.anchor.name, &condition.table, self.may_multiply)?;
+            self.needed.insert(condition.table.clone());
+            let table = self.task.book.catalog.table(&condition.table)?;
+            self.query.filters.push(qualified(&condition.sql, table));
+            self.query.about.push(condition.name.clone());
+        }
+        Some(())
+    }
+
+    fn filter_limits(&mut self) -> Option<()> {
+        for (limit, places) in &self.task.limits {
+            let place = self.nearest(places)?;
+            self.needed.insert(place.table.clone());
+            self.query.filters.push(format!("{} {} {}", place.sql(), limit.sign, limit.number));
+            self.query.about.push(format!("{} {} {}", place.spoken(), limit.sign, limit.number));
+        }
+        Some(())
+    }
+
+    fn filter_keys(&mut self) -> Option<()> {
+        for (table, number) in &self.task.reading.keys {
+            self.task.book.routes.distance(&self.anchor.name, table, self.may_multiply)?;
+            let key = self.task.book.catalog.table(table)?.key()?;
+            self.needed.insert(table.clone());
+            let place = Place { table: table.clone(), column: key.name.clone() };
+            self.query.filters.push(format!("{} = {number}", place.sql()));
+            self.query.about.push(format!("{} {number}", super::words::lemma(table)));
+        }
+        Some(())
+    }
+
+    /// Keeps to the days of the question, and to rows that have a day that is named.
+    fn filter_days(&mut self, wanted: &Wanted, groups: &[Group]) -> Option<()> {
+        let periods = &self.task.reading.periods;
+        let needs_day = !periods.is_empty() || groups.iter().any(|group| matches!(group, Group::Dates(_)));
+        let named: Vec<Place> =
+            self.task.parts.dates.iter().map(|mention| self.nearest(&mention.what)).collect::<Option<_>>()?;
+        if !needs_day {
+            if *wanted != Wanted::Rows {
+                self.needed.extend(named.iter().map(|place| place.table.clone()));
+                self.query.filters.extend(named.iter().map(|place| format!("{} IS NOT NULL", place.sql())));
+                self.query.about.extend(named.iter().map(Place::spoken));
+            }
+            return Some(());
+        }
+        let mut named = named;
+        named.dedup();
+        let place = match named.as_slice() {
+            [] => self.usual_day()?,
+            [one] => one.clone(),
+            _ => return None,
+        };
+        self.needed.insert(place.table.clone());
+        let spans: Vec<String> = periods.iter().map(|period| within(&place, period)).collect();
+        match spans.as_slice() {
+            [] => {}
+            [one] => self.query.filters.push(one.clone()),
+            many => self.query.filters.push(format!("({})", many.join(" OR "))),
+        }
+        let told: Vec<&str> = periods.iter().map(|period| period.name.as_str()).collect();
+        if let (Some(first), Some(last)) = (periods.first(), periods.last()) {
+            let is_range = first.name.contains(" to ");
+            let word = match first.name.starts_with(|letter: char| letter.is_lowercase()) {
+                true => "",
+                false if is_range => "from ",
+                false if first.to == first.from.saturating_add(1.day()) => "on ",
+                false => "in ",
+            };
+            self.query.about.push(format!("{} {word}{}", place.spoken(), told.join(" or ")));
+            let whole = Period { from: first.from.min(last.from), to: first.to.max(last.to), ..first.clone() };
+            self.query.period = Some((whole, place));
+        } else if self.query.period.is_none() {
+            let everything = Period {
+                start: 0,
+                end: 0,
+                from: jiff::civil::Date::MIN,
+                to: jiff::civil::Date::MAX,
+                name: String::new(),
+            };
+            self.query.period = Some((everything, place));
+        }
+        Some(())
+    }
+
+    /// The day that counts where none is named: that of a condition, else when things happen.
+    fn usual_day(&self) -> Option<Place> {
+        for mention in &self.task.parts.conditions {
+            let table = self.task.book.catalog.table(&mention.what.table)?;
+            let sql = mention.what.sql.to_lowercase();
+            let is_compared = |column: &&crate::data::Column| {
+                let name = column.name.to_lowercase();
+                is_date(column) && sql.contains(&name) && !sql.contains(&format!("{name} is "))
+            };
+            let mut compared: Vec<_> = table.columns.iter().filter(is_compared).collect();
+            compared.sort_by_key(|column| sql.find(&column.name.to_lowercase()));
+            if let Some(column) = compared.first() {
+                return Some(Place { table: table.name.clone(), column: column.name.clone() });
+            }
+        }
+        let words: Vec<String> = self.task.reading.words.iter().map(|word| stem(&word.lower)).collect();
+        let place = |table: &Table| {
+            // Refunds are of the day on which they were refunded.
+            let is_said = |column: &&crate::data::Column| {
+                is_date(column) && column.name.strip_suffix("_at").is_some_and(|verb| words.contains(&stem(verb)))
+            };
+            let column = table.columns.iter().find(is_said).or_else(|| table.event())?;
+            Some(Place { table: table.name.clone(), column: column.name.clone() })
+        };
+        if let Some(found) = place(self.anchor) {
+            return Some(found);
+        }
+        let named = self.task.parts.tables.iter().filter_map(|mention| self.task.book.catalog.table(&mention.what));
+        let parents = self.anchor.columns.iter().filter_map(|column| column.references.as_ref());
+        let parents = parents.filter_map(|(table, _)| self.task.book.catalog.table(table));
+        let all: Vec<Place> = named.filter_map(place).chain(parents.filter_map(place)).collect();
+        self.nearest(&all)
+    }
+
+    /// Joins what is needed.
+    fn finish(mut self) -> Option<Query> {
+        self.needed.remove(&self.anchor.name);
+        let joined = self.task.book.routes.join(&self.anchor.name, &self.needed, self.may_multiply)?;
+        self.query.joins = joined.steps;
+        if joined.multiplies && self.query.columns.iter().any(|shown| shown.sql.contains("COUNT(*)")) {
+            let key = self.anchor.key()?;
+            let place = Place { table: self.anchor.name.clone(), column: key.name.clone() };
+            let once = format!("COUNT(DISTINCT {})", place.sql());
+            for sql in self.query.columns.iter_mut().map(|shown| &mut shown.sql).chain(&mut self.query.order) {
+                *sql = sql.replace("COUNT(*)", &once);
+            }
+        }
+        self.query.is_distinct |= joined.multiplies && self.query.group.is_empty() && self.query.shape == Shape::List;
+        Some(self.query)
+    }
+
+    /// How a column is shown.
+    pub(super) fn shown(&self, place: &Place) -> Option<Shown> {
+        let column = self.task.book.column(place)?;
+        let form = match column.kind {
+            _ if column.is_key || column.references.is_some() => Form::Plain,
+            Kind::Integer if column.name.ends_with("_grams") => Form::Grams,
+            Kind::Integer => Form::Whole,
+            Kind::Decimal | Kind::Real => Form::Decimal,
+            Kind::Time => Form::Day,
+            _ => Form::Plain,
+        };
+        let is_own = place.table == self.anchor.name;
+        let table = super::words::lemma(&place.table.replace('_', " "));
+        let name = match (is_own, column.name.as_str()) {
+            (false, "name" | "id") => table,
+            (false, _) => format!("{table} {}", place.spoken()),
+            (true, _) => place.spoken(),
+        };
+        Some(Shown { sql: place.sql(), name, form })
+    }
+}
+
+/// The days of a period.
+pub(super) fn within(place: &Place, period: &Period) -> String {
+    let sql = place.sql();
+    format!("{sql} >= '{}' AND {sql} < '{}'", period.from, period.to)
+}
+
+/// A condition whose columns say which table they are of.
+fn qualified(condition: &str, table: &Table) -> String {
+    let mut out = String::new();
+    for (index, piece) in condition.split('\'').enumerate() {
+        if index > 0 {
+            out.push('\'');
+        }
+        // Every other piece is a text.
+        if index % 2 == 1 {
+            out.push_str(piece);
+            continue;
+        }
+        for part in piece.split_inclusive(|letter: char| !(letter.is_alphanumeric() || letter == '_')) {
+            let word = part.trim_end_matches(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
+            match table.column(word) {
+                Some(column) => {
+                    let place = Place { table: table.name.clone(), column: column.name.clone() };
+                    out.push_str(&place.sql());
+                    out.push_str(&part[word.len()..]);
+                }
+                None => out.push_str(part),
+            }
+        }
+    }
+    format!("({out})")
+}

@@ -1,0 +1,234 @@
+//! What a query selects: a number, a number for each group, or rows.
+
+use super::draft::{Draft, Group, Wanted, within};
+use super::lexicon::Place;
+use super::query::{Form, Shape, Shown, text};
+use super::words::lemma;
+use crate::data::{Kind, Table};
+
+/// How many rows are shown of a list by rank, where nobody says how many and speaks of several.
+const SEVERAL: usize = 5;
+
+impl Draft<'_> {
+    /// A number, or one for each group.
+    pub(super) fn measure(&mut self, wanted: &Wanted, groups: &[Group], places: &[Place]) -> Option<()> {
+        // A column that is named and neither divides nor limits the result was meant somehow else.
+        let is_used = |candidates: &Vec<Place>| {
+            let is_group = groups.iter().any(|group| matches!(group, Group::Column(used) if used == candidates));
+            is_group || candidates.iter().any(|place| places.contains(place))
+        };
+        if !self.task.parts.texts.iter().all(|mention| is_used(&mention.what)) {
+            return None;
+        }
+        let measure = self.measured(wanted)?;
+        for group in groups {
+            self.divide(group)?;
+        }
+        let is_dated = groups.iter().any(|group| matches!(group, Group::Dates(_)));
+        let most = self.task.reading.signs.most;
+        self.query.shape = match (groups.is_empty(), is_dated, most.is_some()) {
+            (true, ..) => Shape::Number,
+            (_, true, false) => Shape::Trend,
+            (_, _, true) => Shape::Ranking,
+            _ => Shape::Comparison,
+        };
+        let direction = if most.is_none_or(|most| most.descends) { "DESC" } else { "ASC" };
+        if !groups.is_empty() {
+            let by_size = format!("{} {direction}", measure.sql);
+            let by_group = self.query.columns.iter().map(|shown| shown.sql.clone());
+            self.query.order = match self.query.shape {
+                Shape::Trend => by_group.collect(),
+                _ => std::iter::once(by_size).chain(by_group).collect(),
+            };
+        }
+        if self.query.shape == Shape::Ranking {
+            self.query.limit = Some(self.limit());
+            self.query.ranked = Some(self.query.columns.len());
+        }
+        // None at all in these days may be because the data has none of these days: an empty result asks to look.
+        let is_open = self.query.shape == Shape::Number && self.query.period.is_some() && measure.sql == "COUNT(*)";
+        let sql = if is_open { "NULLIF(COUNT(*), 0)".to_owned() } else { measure.sql.clone() };
+        self.query.columns.push(Shown { sql, ..measure });
+        Some(())
+    }
+
+    fn measured(&mut self, wanted: &Wanted) -> Option<Shown> {
+        let of_table = |place: &Place| format!("{} of {}", place.spoken(), place.table.replace('_', " "));
+        match wanted {
+            Wanted::Count(table) => {
+                let name = format!("number of {}", table.replace('_', " "));
+                Some(Shown { sql: "COUNT(*)".to_owned(), name, form: Form::Whole })
+            }
+            Wanted::Sum(places) => {
+                let place = self.own(places)?;
+                let is_whole = self.task.book.column(&place)?.kind == Kind::Integer;
+                let (sql, form) = match is_whole {
+                    true => (format!("SUM({})", place.sql()), Form::Whole),
+                    false => (format!("ROUND(SUM({}), 2)", place.sql()), Form::Decimal),
+                };
+                Some(Shown { sql, name: format!("sum of {}", of_table(&place)), form })
+            }
+            Wanted::Average(places) => {
+                let place = self.own(places)?;
+                let sql = format!("ROUND(AVG({}), 2)", place.sql());
+                Some(Shown { sql, name: format!("average {}", of_table(&place)), form: Form::Decimal })
+            }
+            Wanted::Days(earlier, later) => {
+                let sql = format!("ROUND(AVG(julianday({}) - julianday({})), 2)", later.sql(), earlier.sql());
+                let both = [earlier, later].map(|place| format!("{} IS NOT NULL", place.sql()));
+                self.query.filters.extend(both);
+                let name = format!("average days from {} to {}", earlier.spoken(), later.spoken());
+                Some(Shown { sql, name, form: Form::Decimal })
+            }
+            Wanted::Rows => None,
+        }
+    }
+
+    /// The place in the table that the query is about.
+    fn own(&self, places: &[Place]) -> Option<Place> {
+        places.iter().find(|place| place.table == self.anchor.name).cloned()
+    }
+
+    /// Divides the result.
+    fn divide(&mut self, group: &Group) -> Option<()> {
+        match group {
+            Group::Table(table) => {
+                let table = self.task.book.catalog.table(table)?;
+                self.needed.insert(table.name.clone());
+                let shown = self.display(table)?;
+                let key = table.key()?;
+                self.query.group.push(Place { table: table.name.clone(), column: key.name.clone() }.sql());
+                self.query.columns.push(shown);
+            }
+            Group::Column(places) | Group::Values(places) => {
+                let place = self.nearest(places)?;
+                self.needed.insert(place.table.clone());
+                self.query.group.push(place.sql());
+                let shown = self.shown(&place)?;
+                self.query.columns.push(shown);
+            }
+            Group::Dates(letters) => {
+                let place = self.query.period.as_ref().map(|(_, place)| place.clone())?;
+                let sql = format!("substr({}, 1, {letters})", place.sql());
+                let (name, form) = match letters {
+                    7 => ("month", Form::Month),
+                    4 => ("year", Form::Plain),
+                    _ => ("day", Form::Plain),
+                };
+                self.query.filters.push(format!("{} IS NOT NULL", place.sql()));
+                self.query.group.push(sql.clone());
+                self.query.columns.push(Shown { sql, name: name.to_owned(), form });
+            }
+            Group::Periods => {
+                let place = self.query.period.as_ref().map(|(_, place)| place.clone())?;
+                let cases = self.task.reading.periods.iter();
+                let cases = cases.map(|period| format!("WHEN {} THEN {}", within(&place, period), text(&period.name)));
+                let sql = format!("CASE {} END", cases.collect::<Vec<_>>().join(" "));
+                self.query.group.push(sql.clone());
+                self.query.columns.push(Shown { sql, name: "period".to_owned(), form: Form::Plain });
+            }
+        }
+        Some(())
+    }
+
+    /// What a row of a table is called.
+    fn display(&self, table: &Table) -> Option<Shown> {
+        let place = |column: &str| Place { table: table.name.clone(), column: column.to_owned() };
+        if let Some([first, last]) = table.person() {
+            let sql = format!("{} || ' ' || {}", place(&first.name).sql(), place(&last.name).sql());
+            return Some(Shown { sql, name: lemma(&table.name.replace('_', " ")), form: Form::Plain });
+        }
+        let column = table.column("name").or_else(|| table.key())?;
+        let shown = self.shown(&place(&column.name))?;
+        let name = lemma(&table.name.replace('_', " "));
+        Some(Shown { name, ..shown })
+    }
+
+    fn limit(&self) -> usize {
+        let signs = &self.task.reading.signs;
+        let is_plural = self.task.parts.tables.iter().map(|mention| mention.start);
+        let starts = is_plural.chain(self.task.parts.texts.iter().map(|mention| mention.start)).min();
+        let word = starts.and_then(|at| self.task.reading.words.get(at));
+        let several = if word.is_some_and(|word| word.lower != word.lemma) { SEVERAL } else { 1 };
+        signs.limit.unwrap_or(several)
+    }
+
+    /// Rows: what they are called, and the columns that the question names.
+    pub(super) fn rows(&mut self, places: &[Place]) -> Option<()> {
+        let parts = &self.task.parts;
+        let signs = &self.task.reading.signs;
+        let is_limited = !self.query.filters.is_empty();
+        let is_asked = is_limited || (signs.lists && !parts.tables.is_empty()) || signs.most.is_some();
+        if !is_asked || signs.compares && places.is_empty() {
+            return None;
+        }
+        let named = parts.numbers.iter().chain(&parts.texts).chain(&parts.dates);
+        let mut named: Vec<Place> = named.map(|mention| self.nearest(&mention.what)).collect::<Option<_>>()?;
+        for (_, limited) in &self.task.limits {
+            named.push(self.nearest(limited)?);
+        }
+        named.extend(self.query.period.as_ref().map(|(_, place)| place.clone()));
+        if signs.when && parts.dates.is_empty() {
+            return None;
+        }
+        self.query.shape = Shape::List;
+        let only_texts = !parts.texts.is_empty()
+            && parts.texts.iter().all(|text| parts.tables.iter().all(|table| text.start < table.start))
+            && !places.iter().any(|place| place.table == self.anchor.name && place.column.contains("name"))
+            && self.task.reading.keys.is_empty()
+            && !parts.tables.is_empty();
+        match only_texts {
+            true => self.query.is_distinct = true,
+            false => self.call_rows(named.is_empty())?,
+        }
+        for place in named {
+            self.needed.insert(place.table.clone());
+            let shown = self.shown(&place)?;
+            if !self.query.columns.iter().any(|known| known.sql == shown.sql) {
+                self.query.columns.push(shown);
+            }
+        }
+        for table in self.task.people().into_iter().filter(|table| *table != self.anchor.name) {
+            let shown = self.display(self.task.book.catalog.table(&table)?)?;
+            self.query.columns.push(shown);
+        }
+        self.order_rows()
+    }
+
+    /// The column that a row is called by, and a few more where nothing else is asked for and it has no name.
+    fn call_rows(&mut self, is_alone: bool) -> Option<()> {
+        let shown = self.display(self.anchor)?;
+        let has_name = self.anchor.column("name").is_some() || self.anchor.person().is_some();
+        self.query.columns.push(shown);
+        if is_alone && !has_name {
+            let others = self.anchor.columns.iter().filter(|column| !column.is_key && column.references.is_none());
+            let others: Vec<Place> = others
+                .take(4)
+                .map(|column| Place { table: self.anchor.name.clone(), column: column.name.clone() })
+                .collect();
+            for place in others {
+                let shown = self.shown(&place)?;
+                self.query.columns.push(shown);
+            }
+        }
+        Some(())
+    }
+
+    fn order_rows(&mut self) -> Option<()> {
+        let Some(most) = self.task.reading.signs.most else {
+            self.query.order = self.query.columns.first().map(|shown| shown.sql.clone()).into_iter().collect();
+            return Some(());
+        };
+        let place = self.nearest(&self.task.parts.numbers.first()?.what)?;
+        if place.table != self.anchor.name {
+            return None;
+        }
+        let direction = if most.descends { "DESC" } else { "ASC" };
+        self.query.shape = Shape::Ranking;
+        self.query.order = vec![format!("{} {direction}", place.sql())];
+        self.query.order.extend(self.query.columns.first().map(|shown| shown.sql.clone()));
+        self.query.ranked = self.query.columns.iter().position(|shown| shown.sql == place.sql());
+        self.query.limit = Some(self.limit());
+        Some(())
+    }
+}

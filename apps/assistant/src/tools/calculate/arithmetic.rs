@@ -1,0 +1,77 @@
+//! The operations, each with its own way to fail; notes when digits are lost.
+
+use rust_decimal::Decimal;
+use superstep::ToolError;
+
+use crate::tools::failure::invalid;
+
+/// The highest exponent.
+const HIGHEST: i64 = 1_000;
+
+/// Does the operations.
+#[derive(Debug, Default)]
+pub(super) struct Arithmetic {
+    /// A result had more digits than fit.
+    pub(super) is_rounded: bool,
+}
+
+impl Arithmetic {
+    pub(super) fn add(&mut self, left: Decimal, right: Decimal) -> Result<Decimal, ToolError> {
+        let sum = left.checked_add(right).ok_or_else(too_large)?;
+        self.is_rounded |= sum.checked_sub(right) != Some(left);
+        Ok(sum)
+    }
+
+    pub(super) fn subtract(&mut self, left: Decimal, right: Decimal) -> Result<Decimal, ToolError> {
+        self.add(left, -right)
+    }
+
+    pub(super) fn multiply(&mut self, left: Decimal, right: Decimal) -> Result<Decimal, ToolError> {
+        let (product, is_exact) = product(left, right).ok_or_else(too_large)?;
+        self.is_rounded |= !is_exact;
+        Ok(product)
+    }
+
+    pub(super) fn divide(&mut self, left: Decimal, right: Decimal) -> Result<Decimal, ToolError> {
+        if right.is_zero() {
+            return Err(invalid("division by zero"));
+        }
+        let quotient = left.checked_div(right).ok_or_else(too_large)?;
+        let is_even = product(quotient, right).is_some_and(|(back, is_exact)| is_exact && back == left);
+        self.is_rounded |= !is_even;
+        Ok(quotient)
+    }
+
+    pub(super) fn remainder(&mut self, left: Decimal, right: Decimal) -> Result<Decimal, ToolError> {
+        if right.is_zero() {
+            return Err(invalid("division by zero"));
+        }
+        left.checked_rem(right).ok_or_else(too_large)
+    }
+
+    pub(super) fn power(&mut self, base: Decimal, exponent: Decimal) -> Result<Decimal, ToolError> {
+        let whole = exponent.normalize();
+        if whole.scale() > 0 || whole.abs() > Decimal::from(HIGHEST) {
+            return Err(invalid(format_args!("an exponent is a whole number up to {HIGHEST}")));
+        }
+        let mut product = Decimal::ONE;
+        let mut count = Decimal::ZERO;
+        while count < whole.abs() {
+            product = self.multiply(product, base)?;
+            count += Decimal::ONE;
+        }
+        if whole.is_sign_negative() && !whole.is_zero() { self.divide(Decimal::ONE, product) } else { Ok(product) }
+    }
+}
+
+/// A product, and whether it has all its digits: as many decimals as both numbers together.
+fn product(left: Decimal, right: Decimal) -> Option<(Decimal, bool)> {
+    let (left, right) = (left.normalize(), right.normalize());
+    let product = left.checked_mul(right)?;
+    let is_exact = left.is_zero() || right.is_zero() || product.scale() == left.scale() + right.scale();
+    Some((product, is_exact))
+}
+
+fn too_large() -> ToolError {
+    invalid("the result is too large: at most 28 digits are calculated with")
+}

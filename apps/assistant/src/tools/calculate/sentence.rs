@@ -1,0 +1,130 @@
+//! What people write around a calculation: "what is", "add 19 % to", "convert .. to ..", currencies.
+
+use superstep::ToolError;
+
+use super::arithmetic::Arithmetic;
+use super::tokens::{Token, tokens};
+use super::{Outcome, expression, units};
+use crate::tools::failure::invalid;
+
+/// The longest calculation.
+const LONGEST: usize = 1_000;
+
+/// Calculates what a sentence asks for.
+pub(super) fn calculate(text: &str) -> Result<Outcome, ToolError> {
+    if text.len() > LONGEST {
+        return Err(invalid(format_args!("a calculation has at most {LONGEST} letters")));
+    }
+    let text = text.trim().trim_end_matches(['?', '=', '.', '!', ' ']);
+    let mut tokens = tokens(text)?;
+    let currency = take_currency(&mut tokens)?;
+    let tokens = without_greeting(&tokens);
+    if tokens.is_empty() {
+        return Err(invalid("there is nothing to calculate"));
+    }
+    let mut arithmetic = Arithmetic::default();
+    if let Some((quantity, unit, wanted)) = conversion(tokens) {
+        let value = expression::evaluate(quantity, &mut arithmetic)?;
+        let (value, unit) = units::convert(value, unit, wanted, &mut arithmetic)?;
+        return Ok(Outcome { value, unit: Some(unit.to_owned()), is_rounded: arithmetic.is_rounded });
+    }
+    let value = expression::evaluate(&rewritten(tokens), &mut arithmetic)?;
+    Ok(Outcome { value, unit: currency.map(str::to_owned), is_rounded: arithmetic.is_rounded })
+}
+
+/// Takes the currency out; two different ones cannot be calculated with.
+fn take_currency(tokens: &mut Vec<Token>) -> Result<Option<&'static str>, ToolError> {
+    let mut found = None;
+    let mut is_mixed = false;
+    tokens.retain(|token| {
+        let Some(currency) = currency(token) else { return true };
+        is_mixed |= found.is_some_and(|found| found != currency);
+        found = Some(currency);
+        false
+    });
+    if is_mixed { Err(invalid("there is no rate of exchange here")) } else { Ok(found) }
+}
+
+fn currency(token: &Token) -> Option<&'static str> {
+    let Token::Word(word) = token else { return None };
+    match word.to_lowercase().as_str() {
+        "€" | "euro" | "euros" | "eur" => Some("EUR"),
+        "$" | "dollar" | "dollars" | "usd" => Some("USD"),
+        "£" | "gbp" => Some("GBP"),
+        _ => None,
+    }
+}
+
+/// Leaves out the words before the first that means something.
+fn without_greeting(tokens: &[Token]) -> &[Token] {
+    const GREETINGS: [&str; 19] = [
+        "what",
+        "whats",
+        "is",
+        "s",
+        "do",
+        "does",
+        "i",
+        "get",
+        "if",
+        "we",
+        "you",
+        "calculate",
+        "compute",
+        "please",
+        "how",
+        "much",
+        "convert",
+        "the",
+        "result",
+    ];
+    let is_greeting = |token: &Token| GREETINGS.iter().any(|word| token.is(word));
+    let start = tokens.iter().position(|token| !is_greeting(token)).unwrap_or(tokens.len());
+    &tokens[start..]
+}
+
+/// A quantity, its unit and the unit that is wanted: `12 miles to km`, `many grams are 2.5 lb`.
+fn conversion(tokens: &[Token]) -> Option<(&[Token], &str, &str)> {
+    if let [many, Token::Word(wanted), between, quantity @ .., Token::Word(unit)] = tokens
+        && many.is("many")
+        && ["are", "is", "in", "make"].iter().any(|word| between.is(word))
+    {
+        return Some((quantity, unit, wanted));
+    }
+    match tokens {
+        [quantity @ .., Token::Word(unit), between, Token::Word(wanted)]
+            if !quantity.is_empty() && ["to", "in", "into", "as"].iter().any(|word| between.is(word)) =>
+        {
+            Some((quantity, unit, wanted))
+        }
+        _ => None,
+    }
+}
+
+/// `add a to b`, `increase b by a` and the like as sums.
+fn rewritten(tokens: &[Token]) -> Vec<Token> {
+    let forms = [
+        (&["add"][..], "to", '+', true),
+        (&["subtract", "take", "deduct"][..], "from", '-', true),
+        (&["increase", "raise"][..], "by", '+', false),
+        (&["decrease", "reduce", "lower"][..], "by", '-', false),
+    ];
+    for (verbs, between, sign, is_turned) in forms {
+        let (Some(first), Some(at)) = (tokens.first(), tokens.iter().position(|token| token.is(between))) else {
+            continue;
+        };
+        if verbs.iter().any(|verb| first.is(verb)) {
+            let (left, right) = (&tokens[1..at], &tokens[at + 1..]);
+            let (left, right) = if is_turned { (right, left) } else { (left, right) };
+            return bracketed(left).into_iter().chain([Token::Sign(sign)]).chain(right.iter().cloned()).collect();
+        }
+    }
+    tokens.to_vec()
+}
+
+fn bracketed(tokens: &[Token]) -> Vec<Token> {
+    let mut all = vec![Token::Sign('(')];
+    all.extend_from_slice(tokens);
+    all.push(Token::Sign(')'));
+    all
+}

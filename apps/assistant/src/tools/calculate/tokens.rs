@@ -1,0 +1,157 @@
+//! A calculation, cut into numbers, signs and words.
+
+use rust_decimal::Decimal;
+use superstep::ToolError;
+
+use crate::tools::failure::invalid;
+
+/// A piece of a calculation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Token {
+    Number(Decimal),
+    /// One of `+ - * / ^ % ( )`.
+    Sign(char),
+    /// A word in the letters it was written in.
+    Word(String),
+}
+
+impl Token {
+    /// Whether it is this word, in any case.
+    pub(super) fn is(&self, word: &str) -> bool {
+        matches!(self, Self::Word(found) if found.eq_ignore_ascii_case(word))
+    }
+}
+
+/// Cuts a text.
+pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ToolError> {
+    let mut found = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(letter) = rest.chars().next() {
+        let is_number =
+            letter.is_ascii_digit() || (letter == '.' && rest[1..].starts_with(|next: char| next.is_ascii_digit()));
+        let length = if is_number {
+            let length = number_length(rest);
+            found.push(Token::Number(number(&rest[..length])?));
+            length
+        } else if let Some(sign) = sign(letter) {
+            found.push(Token::Sign(sign));
+            letter.len_utf8()
+        } else if is_word(letter) {
+            let length = word_length(rest);
+            found.push(word(&rest[..length]));
+            length
+        } else {
+            return Err(invalid(format_args!("`{}` is no part of a calculation", letter.escape_debug())));
+        };
+        rest = rest[length..].trim_start();
+    }
+    Ok(found)
+}
+
+fn sign(letter: char) -> Option<char> {
+    match letter {
+        '+' | '*' | '/' | '^' | '%' | '(' | ')' | '-' => Some(letter),
+        '×' | '·' | '⋅' => Some('*'),
+        '÷' => Some('/'),
+        '−' | '–' => Some('-'),
+        _ => None,
+    }
+}
+
+fn word(text: &str) -> Token {
+    match text.to_lowercase().as_str() {
+        "percent" | "per-cent" => Token::Sign('%'),
+        "mod" | "modulo" => Token::Word("mod".to_owned()),
+        "plus" => Token::Sign('+'),
+        "minus" => Token::Sign('-'),
+        "times" => Token::Sign('*'),
+        _ => Token::Word(text.to_owned()),
+    }
+}
+
+fn is_word(letter: char) -> bool {
+    letter.is_alphabetic() || matches!(letter, '°' | '€' | '$' | '£' | '²' | '³')
+}
+
+/// A unit such as `m2` or `km/h` is one word.
+fn word_length(text: &str) -> usize {
+    let first = text.chars().next().map_or(0, char::len_utf8);
+    if text.starts_with(['€', '$', '£']) {
+        return first;
+    }
+    let mut end = first;
+    for (at, letter) in text.char_indices().skip(1) {
+        let next = text[at..].chars().nth(1);
+        let is_inside =
+            is_word(letter) || letter.is_ascii_digit() || (letter == '/' && next.is_some_and(char::is_alphabetic));
+        if !is_inside {
+            break;
+        }
+        end = at + letter.len_utf8();
+    }
+    end
+}
+
+/// Digits with what stands between them, and an exponent.
+fn number_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let mut end = 0;
+    while is_digit(end) || (matches!(bytes.get(end), Some(b'.' | b',' | b'_' | b'\'')) && is_digit(end + 1)) {
+        end += 1;
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        if is_digit(end + 1 + sign) {
+            end += 1 + sign;
+            while is_digit(end) {
+                end += 1;
+            }
+        }
+    }
+    end
+}
+
+/// A number, with `,` or `.` between thousands.
+fn number(text: &str) -> Result<Decimal, ToolError> {
+    let wrong = |why: &str| invalid(format_args!("`{text}` is no number: {why}"));
+    let (digits, exponent) = text.split_once(['e', 'E']).map_or((text, None), |(digits, rest)| (digits, Some(rest)));
+    let plain = plain(digits).ok_or_else(|| wrong("write it like 1,249.90"))?;
+    let parsed = match exponent {
+        Some(exponent) => Decimal::from_scientific(&format!("{plain}e{exponent}")),
+        None => Decimal::from_str_exact(&plain),
+    };
+    parsed.map_err(|_| wrong("it has too many digits"))
+}
+
+/// The digits with one dot at most: whichever of comma and dot comes last and once is the decimal sign, unless it is a
+/// comma before exactly three digits.
+fn plain(digits: &str) -> Option<String> {
+    let digits = digits.replace(['_', '\''], "");
+    let counts = |sign: char| digits.matches(sign).count();
+    let (whole, fraction, between) = match (counts(','), counts('.')) {
+        (0, 0) => return Some(digits),
+        (0, 1) => return Some(format!("0{digits}")),
+        (1, 0) if !is_grouped(&digits, ',') => digits.split_once(',').map(|(whole, rest)| (whole, rest, ','))?,
+        (_, 0) => (digits.as_str(), "", ','),
+        (0, _) => (digits.as_str(), "", '.'),
+        _ if digits.rfind(',') > digits.rfind('.') => {
+            digits.rsplit_once(',').map(|(whole, rest)| (whole, rest, '.'))?
+        }
+        _ => digits.rsplit_once('.').map(|(whole, rest)| (whole, rest, ','))?,
+    };
+    let is_whole = whole.bytes().all(|byte| byte.is_ascii_digit()) || is_grouped(whole, between);
+    is_whole.then(|| format!("{}.{fraction}0", whole.replace(between, "")))
+}
+
+/// Whether thousands are set apart: one to three digits, then groups of three.
+fn is_grouped(digits: &str, between: char) -> bool {
+    let mut groups = digits.split(between);
+    let first = groups.next().unwrap_or_default();
+    let is_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+    let mut rest = groups.peekable();
+    rest.peek().is_some()
+        && (1..=3).contains(&first.len())
+        && is_digits(first)
+        && rest.all(|group| group.len() == 3 && is_digits(group))
+}

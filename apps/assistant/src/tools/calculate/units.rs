@@ -1,0 +1,173 @@
+//! Units and their exact factors: a number of one is a number of another of the same kind.
+
+use rust_decimal::Decimal;
+use superstep::ToolError;
+use superstep::core::suggest::nearest;
+
+use super::arithmetic::Arithmetic;
+use crate::tools::failure::invalid;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Length,
+    Mass,
+    Temperature,
+    Volume,
+    Time,
+    Data,
+    Area,
+    Speed,
+}
+
+/// A unit: its sign, what it is called in small letters, and how many of the base unit it is, as a fraction.
+struct Unit {
+    kind: Kind,
+    sign: &'static str,
+    names: &'static [&'static str],
+    factor: (&'static str, u32),
+}
+
+const fn unit(kind: Kind, sign: &'static str, names: &'static [&'static str], factor: &'static str) -> Unit {
+    Unit { kind, sign, names, factor: (factor, 1) }
+}
+
+/// A number of one unit in another; and the sign of that.
+pub(super) fn convert(
+    value: Decimal,
+    unit: &str,
+    wanted: &str,
+    arithmetic: &mut Arithmetic,
+) -> Result<(Decimal, &'static str), ToolError> {
+    let (from, to) = (find(unit)?, find(wanted)?);
+    if from.kind != to.kind {
+        let (from, to) = (format!("{:?}", from.kind).to_lowercase(), format!("{:?}", to.kind).to_lowercase());
+        return Err(invalid(format_args!("`{unit}` is a unit of {from} and `{wanted}` one of {to}")));
+    }
+    if from.kind == Kind::Temperature {
+        return Ok((temperature(value, from.sign, to.sign, arithmetic)?, to.sign));
+    }
+    let above = arithmetic.multiply(value, from.number()?)?;
+    let above = arithmetic.multiply(above, Decimal::from(to.factor.1))?;
+    let below = arithmetic.multiply(to.number()?, Decimal::from(from.factor.1))?;
+    Ok((arithmetic.divide(above, below)?, to.sign))
+}
+
+impl Unit {
+    fn number(&self) -> Result<Decimal, ToolError> {
+        Decimal::from_str_exact(self.factor.0).map_err(invalid)
+    }
+}
+
+fn find(name: &str) -> Result<&'static Unit, ToolError> {
+    let small = name.to_lowercase();
+    let small = small.strip_prefix('°').unwrap_or(&small);
+    let is_it = |unit: &&Unit| unit.sign == name || unit.sign.to_lowercase() == small || unit.names.contains(&small);
+    // Signs first, as they were written: `Mb` and `MB` are not the same to everybody, but `MB` is clear.
+    let exact = UNITS.iter().find(|unit| unit.sign == name);
+    exact.or_else(|| UNITS.iter().find(is_it)).ok_or_else(|| {
+        let near = nearest(small, UNITS.iter().flat_map(|unit| unit.names.iter().copied()));
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        invalid(format_args!("I do not know the unit `{name}`{near}"))
+    })
+}
+
+/// Degrees begin at different places, so there is more to them than a factor.
+fn temperature(value: Decimal, from: &str, to: &str, arithmetic: &mut Arithmetic) -> Result<Decimal, ToolError> {
+    let (zero, freezing) = (Decimal::new(27_315, 2), Decimal::from(32));
+    let (five, nine) = (Decimal::from(5), Decimal::from(9));
+    if from == to {
+        return Ok(value);
+    }
+    let celsius = match from {
+        "K" => arithmetic.subtract(value, zero)?,
+        "°F" => {
+            let above = arithmetic.subtract(value, freezing)?;
+            let fifths = arithmetic.multiply(above, five)?;
+            arithmetic.divide(fifths, nine)?
+        }
+        _ => value,
+    };
+    match to {
+        "K" => arithmetic.add(celsius, zero),
+        "°F" => {
+            let ninths = arithmetic.multiply(celsius, nine)?;
+            let above = arithmetic.divide(ninths, five)?;
+            arithmetic.add(above, freezing)
+        }
+        _ => Ok(celsius),
+    }
+}
+
+use Kind::{Area, Data, Length, Mass, Speed, Temperature, Time, Volume};
+
+static UNITS: &[Unit] = &[
+    unit(Length, "mm", &["millimetre", "millimetres", "millimeter", "millimeters"], "0.001"),
+    unit(Length, "cm", &["centimetre", "centimetres", "centimeter", "centimeters"], "0.01"),
+    unit(Length, "m", &["metre", "metres", "meter", "meters"], "1"),
+    unit(Length, "km", &["kilometre", "kilometres", "kilometer", "kilometers"], "1000"),
+    unit(Length, "in", &["inch", "inches"], "0.0254"),
+    unit(Length, "ft", &["foot", "feet"], "0.3048"),
+    unit(Length, "yd", &["yard", "yards"], "0.9144"),
+    unit(Length, "mi", &["mile", "miles"], "1609.344"),
+    unit(Length, "nmi", &["sm"], "1852"),
+    unit(Mass, "mg", &["milligram", "milligrams"], "0.001"),
+    unit(Mass, "g", &["gram", "grams", "gramme", "grammes"], "1"),
+    unit(Mass, "kg", &["kilogram", "kilograms", "kilo", "kilos"], "1000"),
+    unit(Mass, "t", &["tonne", "tonnes"], "1000000"),
+    unit(Mass, "oz", &["ounce", "ounces"], "28.349523125"),
+    unit(Mass, "lb", &["lbs", "pound", "pounds"], "453.59237"),
+    unit(Mass, "st", &["stone", "stones"], "6350.29318"),
+    unit(Temperature, "°C", &["c", "celsius", "centigrade"], "1"),
+    unit(Temperature, "°F", &["f", "fahrenheit"], "1"),
+    unit(Temperature, "K", &["kelvin"], "1"),
+    unit(Volume, "ml", &["millilitre", "millilitres", "milliliter", "milliliters"], "0.001"),
+    unit(Volume, "cl", &["centilitre", "centilitres", "centiliter", "centiliters"], "0.01"),
+    unit(Volume, "dl", &["decilitre", "decilitres", "deciliter", "deciliters"], "0.1"),
+    unit(Volume, "l", &["litre", "litres", "liter", "liters"], "1"),
+    unit(Volume, "cm³", &["cm3", "ccm"], "0.001"),
+    unit(Volume, "m³", &["m3", "cbm"], "1000"),
+    unit(Volume, "tsp", &["teaspoon", "teaspoons"], "0.00492892159375"),
+    unit(Volume, "tbsp", &["tablespoon", "tablespoons"], "0.01478676478125"),
+    unit(Volume, "floz", &["fl_oz"], "0.0295735295625"),
+    unit(Volume, "cup", &["cups"], "0.2365882365"),
+    unit(Volume, "pt", &["pint", "pints"], "0.473176473"),
+    unit(Volume, "qt", &["quart", "quarts"], "0.946352946"),
+    unit(Volume, "gal", &["gallon", "gallons"], "3.785411784"),
+    unit(Time, "ms", &["millisecond", "milliseconds"], "0.001"),
+    unit(Time, "s", &["sec", "second", "seconds"], "1"),
+    unit(Time, "min", &["minute", "minutes"], "60"),
+    unit(Time, "h", &["hr", "hrs", "hour", "hours"], "3600"),
+    unit(Time, "d", &["day", "days"], "86400"),
+    unit(Time, "wk", &["week", "weeks"], "604800"),
+    unit(Data, "bit", &["bits"], "0.125"),
+    unit(Data, "kbit", &["kilobit", "kilobits"], "125"),
+    unit(Data, "Mbit", &["megabit", "megabits"], "125000"),
+    unit(Data, "Gbit", &["gigabit", "gigabits"], "125000000"),
+    unit(Data, "B", &["byte", "bytes"], "1"),
+    unit(Data, "kB", &["kilobyte", "kilobytes"], "1000"),
+    unit(Data, "MB", &["megabyte", "megabytes"], "1000000"),
+    unit(Data, "GB", &["gigabyte", "gigabytes"], "1000000000"),
+    unit(Data, "TB", &["terabyte", "terabytes"], "1000000000000"),
+    unit(Data, "PB", &["petabyte", "petabytes"], "1000000000000000"),
+    unit(Data, "KiB", &["kibibyte", "kibibytes"], "1024"),
+    unit(Data, "MiB", &["mebibyte", "mebibytes"], "1048576"),
+    unit(Data, "GiB", &["gibibyte", "gibibytes"], "1073741824"),
+    unit(Data, "TiB", &["tebibyte", "tebibytes"], "1099511627776"),
+    unit(Area, "mm²", &["mm2", "sqmm"], "0.000001"),
+    unit(Area, "cm²", &["cm2", "sqcm"], "0.0001"),
+    unit(Area, "m²", &["m2", "sqm", "qm"], "1"),
+    unit(Area, "km²", &["km2", "sqkm"], "1000000"),
+    unit(Area, "a", &["are", "ares"], "100"),
+    unit(Area, "ha", &["hectare", "hectares"], "10000"),
+    unit(Area, "in²", &["in2", "sqin"], "0.00064516"),
+    unit(Area, "ft²", &["ft2", "sqft"], "0.09290304"),
+    unit(Area, "yd²", &["yd2", "sqyd"], "0.83612736"),
+    unit(Area, "ac", &["acre", "acres"], "4046.8564224"),
+    unit(Area, "mi²", &["mi2", "sqmi"], "2589988.110336"),
+    unit(Speed, "m/s", &["mps"], "1"),
+    Unit { kind: Speed, sign: "km/h", names: &["kmh", "kph"], factor: ("1000", 3_600) },
+    unit(Speed, "mph", &["mi/h"], "0.44704"),
+    unit(Speed, "ft/s", &["fps"], "0.3048"),
+    Unit { kind: Speed, sign: "kn", names: &["knot", "knots", "kt"], factor: ("1852", 3_600) },
+];

@@ -1,0 +1,35 @@
+//! `now`: the time, for everybody and where the user is.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use superstep::core::port::Clock;
+use superstep::core::time::Time;
+use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::{ToolError, ToolOutput};
+
+use super::arguments::optional;
+use super::caller::Caller;
+use super::failure::{invalid, unavailable};
+
+/// The tool.
+pub(super) struct Now(pub(super) Arc<dyn Clock>);
+
+impl Tool for Now {
+    fn spec(&self) -> ToolSpec {
+        let schema = json!({"type": "object", "additionalProperties": false, "properties": {
+            "zone": {"type": "string", "description": "An IANA time zone, such as Europe/Berlin; the user's unless given."},
+        }});
+        ToolSpec::new("now", "Tells the date and the time.").with_input(schema).read_only().timeout(super::TIME)
+    }
+
+    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+        let own = Caller::of(&call).map_or_else(|_| "UTC".to_owned(), |caller| caller.zone.clone());
+        let zone = optional(&call, "zone")?.map(str::trim).filter(|zone| !zone.is_empty()).unwrap_or(&own);
+        // Seconds are enough for a person.
+        let seconds = self.0.now().div_euclid(1_000_000) * 1_000_000;
+        let utc = Time::from_unix_micros(seconds).map_err(|fault| unavailable(fault.to_string()))?;
+        let local = utc.in_zone(zone).map_err(|fault| invalid(fault.to_string()))?;
+        Ok(json!({"utc": utc.to_string(), "local": local.to_string(), "zone": zone}).into())
+    }
+}

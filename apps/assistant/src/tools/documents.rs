@@ -1,0 +1,40 @@
+//! `search_docs`: passages of the organisation's documents.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::{ToolError, ToolOutput};
+use superstep_documents::{Documents, Passage};
+
+use super::arguments::{number, required};
+use super::failure::unavailable;
+
+/// How many passages are given unless told, and at most.
+const PASSAGES: (usize, usize) = (5, 20);
+
+/// The tool.
+pub(super) struct SearchDocs(pub(super) Arc<Documents>);
+
+impl Tool for SearchDocs {
+    fn spec(&self) -> ToolSpec {
+        let schema = json!({"type": "object", "additionalProperties": false, "required": ["query"], "properties": {
+            "query": {"type": "string", "description": "What to look for, in a few words."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": PASSAGES.1, "description": "At most so many passages."},
+        }});
+        let about = "Searches the organisation's documents. Gives the passages that fit best, with their sources.";
+        let spec = ToolSpec::new("search_docs", about).with_input(schema).read_only();
+        spec.timeout(super::TIME).retries(super::RETRIES)
+    }
+
+    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+        let query = required(&call, "query")?.to_owned();
+        let limit = number(&call, "limit")?.unwrap_or(PASSAGES.0).min(PASSAGES.1);
+        let documents = self.0.clone();
+        // Files that have changed are read on the way.
+        let found = tokio::task::spawn_blocking(move || documents.passages(&query, limit)).await;
+        let found = found.map_err(|_| unavailable("the documents could not be searched"))?;
+        let passage = |passage: &Passage| json!({"text": passage.text, "source": passage.source, "title": passage.title, "heading": passage.heading});
+        Ok(json!({"passages": found.iter().map(passage).collect::<Vec<Value>>()}).into())
+    }
+}

@@ -1,0 +1,133 @@
+//! `read_file`: a text file inside of the allowed folders, and nothing outside of them.
+//!
+//! A path is relative and has no `..`; wherever links lead, the file is inside of the folder, and it is a file.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::json;
+use superstep::core::suggest::nearest;
+use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::{Code, Error, Result, ToolError, ToolOutput};
+
+use super::arguments::required;
+use super::failure::{invalid, refused, unavailable};
+
+/// The most bytes that are read of a file.
+const LARGEST: u64 = 256 * 1024;
+/// The most names that are looked through for one that was meant.
+const NAMES: usize = 500;
+
+/// The tool.
+pub(super) struct ReadFile {
+    /// The folders themselves, wherever links lead.
+    folders: Vec<PathBuf>,
+}
+
+impl ReadFile {
+    /// # Errors
+    /// When a folder does not exist.
+    pub(super) fn new(folders: &[PathBuf]) -> Result<Self> {
+        let root = |folder: &PathBuf| {
+            let found = folder.canonicalize().ok().filter(|folder| folder.is_dir());
+            let fact = || format!("cannot read files in `{}`: it is no folder", folder.display());
+            found.ok_or_else(|| Error::new(Code::ConfigInvalid, fact()))
+        };
+        Ok(Self { folders: folders.iter().map(root).collect::<Result<_>>()? })
+    }
+
+    fn read(&self, path: &str) -> Result<ToolOutput, ToolError> {
+        let (folder, found) = self.find(path)?;
+        if !found.starts_with(folder) {
+            return Err(refused(format_args!("`{path}` is a link out of the allowed folders")));
+        }
+        let is_file = fs::metadata(&found).is_ok_and(|metadata| metadata.is_file());
+        if !is_file {
+            return Err(refused(format_args!("`{path}` is no file")));
+        }
+        let cannot = |cause: std::io::Error| unavailable(format_args!("`{path}` cannot be read: {cause}"));
+        let file = File::open(&found).map_err(cannot)?;
+        let mut bytes = Vec::new();
+        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(cannot)?;
+        let is_cut = bytes.len() as u64 > LARGEST;
+        let text = text_of(bytes, is_cut).ok_or_else(|| invalid(format_args!("`{path}` is not text in UTF-8")))?;
+        Ok(json!({"path": path, "text": text, "truncated": is_cut}).into())
+    }
+
+    /// The folder and the file that a path leads to.
+    fn find(&self, path: &str) -> Result<(&Path, PathBuf), ToolError> {
+        let inside = inside(path)?;
+        for folder in &self.folders {
+            // A path may begin with the name of the folder, as people write it.
+            let name = folder.file_name().map(PathBuf::from).unwrap_or_default();
+            let rest = inside.strip_prefix(&name).ok().filter(|rest| !rest.as_os_str().is_empty());
+            for candidate in [Some(inside.as_path()), rest].into_iter().flatten() {
+                if let Ok(found) = folder.join(candidate).canonicalize() {
+                    return Ok((folder, found));
+                }
+            }
+        }
+        let names = self.names();
+        let near = nearest(path, names.iter().map(String::as_str));
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        Err(invalid(format_args!("there is no file `{path}`{near}")))
+    }
+
+    /// Names of files that are there.
+    fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for folder in &self.folders {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            names.extend(entries.take(NAMES).map(|entry| entry.file_name().to_string_lossy().into_owned()));
+        }
+        names.sort();
+        names
+    }
+}
+
+/// A path that stays below where it begins, by its look alone.
+fn inside(path: &str) -> Result<PathBuf, ToolError> {
+    let is_odd = path.contains(['\\', '\0', ':', '~']);
+    let parts: Vec<Component<'_>> = Path::new(path).components().collect();
+    let is_plain = |part: &Component<'_>| match part {
+        Component::Normal(name) => !name.to_string_lossy().starts_with('.'),
+        Component::CurDir => true,
+        _ => false,
+    };
+    if is_odd || parts.is_empty() || !parts.iter().all(is_plain) {
+        let shown: String = path.chars().take(200).collect();
+        return Err(refused(format_args!("`{}` is not a path inside of the allowed folders", shown.escape_debug())));
+    }
+    Ok(parts.into_iter().filter(|part| matches!(part, Component::Normal(_))).collect())
+}
+
+fn text_of(mut bytes: Vec<u8>, is_cut: bool) -> Option<String> {
+    if is_cut {
+        // A sign may have been cut in two.
+        let valid = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
+        if valid + 4 < bytes.len() {
+            return None;
+        }
+        bytes.truncate(valid);
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+impl Tool for ReadFile {
+    fn spec(&self) -> ToolSpec {
+        let schema = json!({"type": "object", "additionalProperties": false, "required": ["path"], "properties": {
+            "path": {"type": "string", "description": "The path, inside of the allowed folders."},
+        }});
+        let about = "Reads a text file inside of the allowed folders.";
+        let spec = ToolSpec::new("read_file", about).with_input(schema).read_only();
+        spec.timeout(super::TIME).retries(super::RETRIES)
+    }
+
+    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+        let path = required(&call, "path")?.to_owned();
+        let reader = Self { folders: self.folders.clone() };
+        let read = tokio::task::spawn_blocking(move || reader.read(&path)).await;
+        read.map_err(|_| unavailable("the file could not be read"))?
+    }
+}

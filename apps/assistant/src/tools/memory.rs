@@ -1,0 +1,104 @@
+//! `search_memory` and `forget_memory`: what is known of the user, for the user alone.
+
+use serde_json::{Value, json};
+use superstep::store::{Item, Search, SharedStore};
+use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::{ToolError, ToolOutput};
+
+use super::arguments::{number, optional};
+use super::caller::Caller;
+use super::failure::{ambiguous, invalid, unavailable};
+use crate::memory::place;
+
+/// How many facts are given unless told, and at most.
+const FACTS: (usize, usize) = (10, 50);
+
+/// Finds facts.
+pub(super) struct SearchMemory;
+
+/// Removes one.
+pub(super) struct ForgetMemory;
+
+impl Tool for SearchMemory {
+    fn spec(&self) -> ToolSpec {
+        let schema = json!({"type": "object", "additionalProperties": false, "properties": {
+            "query": {"type": "string", "description": "What to look for, in a few words; the newest facts unless given."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": FACTS.1, "description": "At most so many facts."},
+        }});
+        let about = "Finds what earlier conversations told about the user.";
+        let spec = ToolSpec::new("search_memory", about).with_input(schema).read_only();
+        spec.timeout(super::TIME).retries(super::RETRIES)
+    }
+
+    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+        let caller = Caller::of(&call)?;
+        let limit = number(&call, "limit")?.unwrap_or(FACTS.0).min(FACTS.1);
+        let found = found(&caller, optional(&call, "query")?, limit).await?;
+        Ok(json!({"facts": found.iter().map(fact).collect::<Vec<_>>()}).into())
+    }
+}
+
+impl Tool for ForgetMemory {
+    fn spec(&self) -> ToolSpec {
+        let schema = json!({"type": "object", "additionalProperties": false, "properties": {
+            "key": {"type": "string", "description": "The key of the fact, as search_memory gives it."},
+            "query": {"type": "string", "description": "Words of the fact, where its key is not known."},
+        }});
+        let about = "Forgets one fact about the user, for good.";
+        ToolSpec::new("forget_memory", about).with_input(schema).destructive().idempotent().timeout(super::TIME)
+    }
+
+    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+        let caller = Caller::of(&call)?;
+        let store = caller.store()?;
+        let key = optional(&call, "key")?.filter(|key| !key.is_empty());
+        let item = match (key, optional(&call, "query")?.filter(|query| !query.trim().is_empty())) {
+            (Some(key), _) => store.get(place(&caller.user), key).await.map_err(broken)?,
+            (None, Some(query)) => only(found(&caller, Some(query), FACTS.0).await?)?,
+            (None, None) => return Err(invalid("`key` or `query` is missing")),
+        };
+        let mut forgotten = Vec::new();
+        if let Some(item) = item {
+            remove(store, &caller.user, &item.key).await?;
+            forgotten.push(fact(&item));
+        }
+        Ok(json!({ "forgotten": forgotten }).into())
+    }
+}
+
+async fn found(caller: &Caller, query: Option<&str>, limit: usize) -> Result<Vec<Item>, ToolError> {
+    let mut search = Search::new(place(&caller.user)).limit(limit);
+    if let Some(query) = query.filter(|query| !query.trim().is_empty()) {
+        search = search.query(query);
+    }
+    let hits = caller.store()?.search(search).await.map_err(broken)?;
+    Ok(hits.into_iter().map(|hit| hit.item).collect())
+}
+
+/// The fact that was meant.
+fn only(mut found: Vec<Item>) -> Result<Option<Item>, ToolError> {
+    if found.len() > 1 {
+        let texts: Vec<String> = found.iter().map(|item| format!("`{}`: {}", item.key, text(item))).collect();
+        return Err(ambiguous(format_args!("{} facts fit; name the key of one: {}", found.len(), texts.join("; "))));
+    }
+    Ok(found.pop())
+}
+
+async fn remove(store: &SharedStore, user: &str, key: &str) -> Result<(), ToolError> {
+    store.delete(place(user), key).await.map_err(broken)?;
+    Ok(())
+}
+
+fn fact(item: &Item) -> Value {
+    let part = |name: &str| item.value.get(name).cloned().unwrap_or_default();
+    json!({"key": item.key, "text": text(item), "source": part("source"), "date": part("date")})
+}
+
+fn text(item: &Item) -> &str {
+    item.value.get("text").unwrap_or(&item.value).as_str().unwrap_or_default()
+}
+
+fn broken(error: superstep::Error) -> ToolError {
+    let failed = unavailable(format_args!("the memory cannot be reached: {}", error.message()));
+    if error.is_retryable() { failed.retryable() } else { failed }
+}

@@ -1,0 +1,146 @@
+//! Asks BigQuery over its REST interface: first what a query would cost, then the query.
+
+mod answer;
+
+use std::time::Duration;
+
+use reqwest::{Client, RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+use superstep::settings::Secret;
+use superstep::{Result, ToolError};
+use tokio::time::{Instant, timeout_at};
+
+use super::Rows;
+use super::guard::{Guard, Language};
+use crate::tools::caller::Access;
+use crate::tools::failure::{forbidden, invalid, refused, timeout, unavailable, unknown};
+use crate::tools::web;
+use answer::Answer;
+
+/// Where BigQuery is unless told.
+const ADDRESS: &str = "https://bigquery.googleapis.com";
+/// How much a query may read unless told.
+const MAX_BYTES: u64 = 1024 * 1024 * 1024;
+/// How long a query may take.
+const TIME: Duration = Duration::from_secs(9);
+
+/// BigQuery, as it is configured.
+#[derive(Debug, Clone)]
+pub struct BigQuery {
+    pub(super) dataset: String,
+    datasets: Vec<String>,
+    project: String,
+    token: Secret,
+    address: String,
+    max_bytes: u64,
+    client: Client,
+}
+
+impl BigQuery {
+    /// The data sets of a project that may be asked, the first unless a query names another.
+    ///
+    /// # Errors
+    /// When there is no TLS to be had.
+    pub fn new(project: impl Into<String>, datasets: Vec<String>, token: Secret) -> Result<Self> {
+        let client = web::client()?;
+        let (dataset, address) = (datasets.first().cloned().unwrap_or_default(), ADDRESS.to_owned());
+        Ok(Self { dataset, datasets, project: project.into(), token, address, max_bytes: MAX_BYTES, client })
+    }
+
+    /// Sets where it is.
+    #[must_use]
+    pub fn address(mut self, address: impl Into<String>) -> Self {
+        self.address = address.into().trim_end_matches('/').to_owned();
+        self
+    }
+
+    /// Sets how many bytes a query may read; 1 GiB unless told.
+    #[must_use]
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// Asks, when the caller may and it does not cost too much.
+    pub(super) async fn ask(
+        &self,
+        access: &Access,
+        sql: &str,
+        dataset: Option<&str>,
+        limit: usize,
+    ) -> Result<Rows, ToolError> {
+        let dataset = dataset.unwrap_or(&self.dataset);
+        if !self.datasets.iter().any(|known| known == dataset) {
+            let known: Vec<&str> = self.datasets.iter().map(String::as_str).collect();
+            let known = superstep::core::suggest::known_names(dataset, &known);
+            return Err(unknown(format_args!("there is no data set `{dataset}`; {known}")));
+        }
+        let places = self.datasets.iter().chain([&self.project]).map(String::as_str).collect();
+        Guard { language: Language::BigQuery, tables: None, places, access }.check(sql)?;
+        let end = Instant::now() + TIME;
+        let late = || timeout(format_args!("BigQuery took longer than {} s", TIME.as_secs()));
+        timeout_at(end, self.ask_unbound(sql, dataset, limit)).await.map_err(|_| late())?
+    }
+
+    async fn ask_unbound(&self, sql: &str, dataset: &str, limit: usize) -> Result<Rows, ToolError> {
+        let cost = self.query(sql, dataset, &json!({"dryRun": true})).await?.bytes();
+        if cost > self.max_bytes {
+            let limit = self.max_bytes;
+            return Err(refused(format_args!("the query would read {cost} bytes, more than {limit}; ask for less")));
+        }
+        let asked = json!({"maxResults": limit, "timeoutMs": 5_000, "maximumBytesBilled": self.max_bytes.to_string()});
+        let mut answer = self.query(sql, dataset, &asked).await?;
+        while !answer.is_complete() {
+            // The service waits for the job before it answers, so this does not spin.
+            let mut path = format!("queries/{}?maxResults={limit}&timeoutMs=5000", answer.job()?);
+            if let Some(location) = answer.location() {
+                path.push_str(&format!("&location={location}"));
+            }
+            answer = self.send(self.client.get(self.at(&path))).await?;
+        }
+        answer.rows(limit)
+    }
+
+    async fn query(&self, sql: &str, dataset: &str, more: &Value) -> Result<Answer, ToolError> {
+        let mut body = json!({
+            "query": sql,
+            "useLegacySql": false,
+            "defaultDataset": {"projectId": self.project, "datasetId": dataset},
+        });
+        if let (Some(body), Some(more)) = (body.as_object_mut(), more.as_object()) {
+            body.extend(more.clone());
+        }
+        self.send(self.client.post(self.at("queries")).json(&body)).await
+    }
+
+    fn at(&self, path: &str) -> String {
+        format!("{}/bigquery/v2/projects/{}/{path}", self.address, self.project)
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Answer, ToolError> {
+        let lost = |cause: reqwest::Error| {
+            unavailable(format_args!("BigQuery cannot be reached: {}", cause.without_url())).retryable()
+        };
+        let response = request.bearer_auth(self.token.expose()).send().await.map_err(lost)?;
+        let status = response.status();
+        let body = web::body(response, web::LARGEST).await.map_err(|reason| unavailable(reason).retryable())?;
+        let body: Value = serde_json::from_slice(&body.bytes).unwrap_or_default();
+        if status.is_success() { Ok(Answer(body)) } else { Err(failure(status, &body)) }
+    }
+}
+
+/// What an answer that is none means.
+fn failure(status: StatusCode, body: &Value) -> ToolError {
+    let message = web::shortened(body["error"]["message"].as_str().unwrap_or_default());
+    let reason = body["error"]["errors"][0]["reason"].as_str().unwrap_or_default();
+    let is_busy = matches!(reason, "rateLimitExceeded" | "quotaExceeded" | "backendError");
+    match status.as_u16() {
+        400 => invalid(message),
+        401 => unavailable("BigQuery does not accept the configured token"),
+        403 if !is_busy => forbidden(format_args!("BigQuery does not allow it: {message}")),
+        404 => unknown(message),
+        403 | 429 => unavailable(format_args!("BigQuery has too much to do: {message}")).retryable(),
+        500.. => unavailable(format_args!("BigQuery failed ({status}): {message}")).retryable(),
+        _ => unavailable(format_args!("BigQuery answered {status}: {message}")),
+    }
+}

@@ -1,0 +1,182 @@
+//! `fetch_url`: a page of an allowed host, as text.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{CONTENT_TYPE, LOCATION};
+use reqwest::{Client, Response, Url};
+use serde_json::json;
+use superstep::mcp::is_public;
+use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::{Result, ToolError, ToolOutput};
+
+use super::WebSettings;
+use super::client::{LARGEST, body, builder, built};
+use crate::tools::arguments::required;
+use crate::tools::failure::{invalid, refused, unavailable};
+
+/// How often a page may lead to another before it is given up.
+const REDIRECTS: usize = 3;
+/// The most bytes of text that are given.
+const LONGEST: usize = 256 * 1024;
+
+/// The tool.
+pub(crate) struct FetchUrl {
+    settings: WebSettings,
+    client: Client,
+}
+
+impl FetchUrl {
+    pub(crate) fn new(settings: WebSettings) -> Result<Self> {
+        let names = Arc::new(Names(settings.private.clone()));
+        let client = built(builder().no_proxy().dns_resolver(names))?;
+        Ok(Self { settings, client })
+    }
+
+    async fn get(&self, address: &str) -> Result<(Url, Response), ToolError> {
+        let mut url =
+            Url::parse(address).map_err(|error| invalid(format_args!("`{address}` is no address: {error}")))?;
+        for _ in 0..=REDIRECTS {
+            self.settings.check(&url).map_err(refused)?;
+            let lost = |error: reqwest::Error| {
+                unavailable(format_args!("`{url}` cannot be fetched: {}", reason(&error))).retryable()
+            };
+            let response = self.client.get(url.clone()).send().await.map_err(lost)?;
+            let next = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
+            match next.filter(|_| response.status().is_redirection()) {
+                Some(next) => url = url.join(next).map_err(|_| unavailable("it leads to no address"))?,
+                None => return Ok((url, response)),
+            }
+        }
+        Err(unavailable(format_args!("`{address}` leads on and on")))
+    }
+}
+
+impl Tool for FetchUrl {
+    fn spec(&self) -> ToolSpec {
+        let hosts = self.settings.hosts.join(", ");
+        let schema = json!({"type": "object", "additionalProperties": false, "required": ["url"], "properties": {
+            "url": {"type": "string", "description": format!("The address; hosts: {hosts}.")},
+        }});
+        let about = "Fetches a page of the web as text, from allowed hosts only.";
+        let spec = ToolSpec::new("fetch_url", about).with_input(schema).read_only();
+        spec.timeout(crate::tools::TIME).retries(crate::tools::RETRIES)
+    }
+
+    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+        let (url, response) = self.get(required(&call, "url")?.trim()).await?;
+        let status = response.status();
+        if !status.is_success() {
+            let failed = unavailable(format_args!("`{url}` answers {status}"));
+            return Err(if status.is_server_error() { failed.retryable() } else { failed });
+        }
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/plain");
+        let kind = kind.to_lowercase();
+        if !["text/", "json", "xml"].iter().any(|part| kind.contains(part)) {
+            return Err(unavailable(format_args!("`{url}` is no text but {kind}")));
+        }
+        let found = body(response, LARGEST).await.map_err(|reason| unavailable(reason).retryable())?;
+        let raw = String::from_utf8_lossy(&found.bytes);
+        let (title, mut text) = if kind.contains("html") {
+            let page = superstep_documents::read_page(&raw);
+            (page.title, page.text)
+        } else {
+            (String::new(), raw.into_owned())
+        };
+        let is_cut = found.is_cut || text.len() > LONGEST;
+        text.truncate(text.floor_char_boundary(LONGEST));
+        Ok(json!({"url": url.as_str(), "title": title, "text": text, "truncated": is_cut}).into())
+    }
+}
+
+impl WebSettings {
+    /// Whether pages may be fetched from an address; why not.
+    fn check(&self, url: &Url) -> Result<(), String> {
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_lowercase();
+        let is_private = self.is_private(&host, url.port_or_known_default().unwrap_or_default());
+        let is_listed = |entry: &String| match entry.strip_prefix("*.") {
+            Some(parent) => host.strip_suffix(parent).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+            None => entry.eq_ignore_ascii_case(&host),
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("an address with a password is not fetched".to_owned());
+        }
+        if host.is_empty() || !(url.scheme() == "https" || (url.scheme() == "http" && is_private)) {
+            return Err("only https is fetched".to_owned());
+        }
+        if !is_private && !self.hosts.iter().any(is_listed) {
+            return Err(format!("`{host}` is not on the list of hosts; listed: {}", self.hosts.join(", ")));
+        }
+        let literal: Option<std::net::IpAddr> = host.parse().ok();
+        if literal.is_some_and(|address| !is_private && !is_public(address)) {
+            return Err(format!("`{host}` is private"));
+        }
+        Ok(())
+    }
+
+    fn is_private(&self, host: &str, port: u16) -> bool {
+        self.private.iter().any(|entry| *entry == host || *entry == format!("{host}:{port}"))
+    }
+}
+
+/// Looks names up, and gives none of the addresses unless all are public or the name may be private.
+struct Names(Vec<String>);
+
+impl Resolve for Names {
+    fn resolve(&self, name: Name) -> Resolving {
+        let is_allowed = self.0.iter().any(|entry| entry.split(':').next() == Some(name.as_str()));
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            if let Some(wrong) = found.iter().find(|address| !is_allowed && !is_public(address.ip())) {
+                return Err(format!("`{}` leads to {}, which is private", name.as_str(), wrong.ip()).into());
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// What went wrong, down to the cause.
+fn reason(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-PLN-54: pages come from listed hosts, encrypted, and never from private addresses unless somebody said so.
+    #[test]
+    fn an_address_leads_only_to_listed_hosts() {
+        let hosts = ["example.com", "*.docs.example", "10.0.0.1", "127.0.0.1"].map(str::to_owned).to_vec();
+        let settings = WebSettings { hosts, private: vec!["127.0.0.1:8080".to_owned()], search: None };
+        for (address, is_fetched) in [
+            ("https://example.com/a?b", true),
+            ("https://EXAMPLE.com", true),
+            ("http://example.com", false),
+            ("https://sub.example.com", false),
+            ("https://a.docs.example", true),
+            ("https://docs.example", false),
+            ("https://evildocs.example", false),
+            ("https://example.com.evil.test", false),
+            ("https://evil.test/#example.com", false),
+            ("https://me:word@example.com", false),
+            ("https://example.com@evil.test", false),
+            ("https://10.0.0.1/", false),
+            ("https://127.0.0.1/", false),
+            ("http://127.0.0.1:8080/", true),
+            ("http://127.0.0.1:8081/", false),
+            ("https://[::1]/", false),
+            ("https://2130706433/", false),
+            ("file:///etc/passwd", false),
+            ("gopher://example.com/", false),
+        ] {
+            let url = Url::parse(address).unwrap();
+            assert_eq!(settings.check(&url).is_ok(), is_fetched, "{address}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `web_search`: a question to a SearXNG search engine.
+
+use reqwest::{Client, Url};
+use serde_json::{Value, json};
+use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::{Code, Error, Result, ToolError, ToolOutput};
+
+use super::client::{LARGEST, body, client};
+use crate::tools::arguments::required;
+use crate::tools::failure::{forbidden, unavailable};
+
+/// How many results are given.
+const MOST: usize = 8;
+
+/// The tool.
+pub(crate) struct WebSearch {
+    address: Url,
+    client: Client,
+}
+
+impl WebSearch {
+    /// # Errors
+    /// When the address of the engine is none.
+    pub(crate) fn new(address: &str) -> Result<Self> {
+        let wrong = |error| Error::new(Code::ConfigInvalid, format!("`{address}` is no search engine: {error}"));
+        let address = Url::parse(&format!("{}/search", address.trim_end_matches('/'))).map_err(wrong)?;
+        Ok(Self { address, client: client()? })
+    }
+}
+
+impl Tool for WebSearch {
+    fn spec(&self) -> ToolSpec {
+        let schema = json!({"type": "object", "additionalProperties": false, "required": ["query"], "properties": {
+            "query": {"type": "string", "description": "What to look for, in a few words."},
+        }});
+        let about = "Searches the web. Gives titles, addresses and excerpts.";
+        let spec = ToolSpec::new("web_search", about).with_input(schema).read_only();
+        spec.timeout(crate::tools::TIME).retries(crate::tools::RETRIES)
+    }
+
+    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+        let mut address = self.address.clone();
+        address.query_pairs_mut().append_pair("q", required(&call, "query")?).append_pair("format", "json");
+        let lost = |error: reqwest::Error| {
+            unavailable(format_args!("the search engine cannot be reached: {}", error.without_url())).retryable()
+        };
+        let response = self.client.get(address).send().await.map_err(lost)?;
+        let status = response.status();
+        match status.as_u16() {
+            200 => {}
+            401 | 403 => return Err(forbidden("the search engine does not allow it")),
+            429 | 500.. => return Err(unavailable(format_args!("the search engine answers {status}")).retryable()),
+            _ => return Err(unavailable(format_args!("the search engine answers {status}"))),
+        }
+        let found = body(response, LARGEST).await.map_err(|reason| unavailable(reason).retryable())?;
+        let found: Value =
+            serde_json::from_slice(&found.bytes).map_err(|_| unavailable("the search engine gives no JSON"))?;
+        let results = found["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let result = |result: &Value| {
+            let text = |name: &str| result[name].as_str().unwrap_or_default().to_owned();
+            json!({"title": text("title"), "url": text("url"), "text": text("content")})
+        };
+        Ok(json!({"results": results.iter().take(MOST).map(result).collect::<Vec<_>>()}).into())
+    }
+}

@@ -1,0 +1,191 @@
+//! Whole turns, state by state and event by event.
+
+use serde_json::{Value, json};
+use superstep::core::message::Usage;
+use superstep::model::{Reply, Scripted};
+use superstep_assistant::plan::NextStep;
+use superstep_assistant::prompt::Task;
+use superstep_assistant::verdict::{Reason, VerdictStatus};
+use superstep_assistant::{Assistant, Desk, Phase};
+
+use crate::support::{Fake, Provider, Room, asks, desk, last, no_tools, of_kind, passage, plan, rows};
+
+const QUESTION: &str = "How many orders shipped late in October?";
+
+fn shop() -> [Fake; 2] {
+    let query = Fake::new("bq_query", |args| {
+        let by_dates = args["sql"].as_str().unwrap().contains("shipped_at > due_at");
+        Ok(if by_dates { rows(&["n"], json!([[37]])) } else { rows(&["id"], json!([])) })
+    });
+    [query, Fake::giving("search_docs", passage("An order is late when it ships after its due date."))]
+}
+
+fn late_orders() -> (Scripted, Desk) {
+    let cost = |reply: Reply, tokens: u64| reply.with_usage(Usage::new(tokens, 1));
+    let first = plan(&[
+        ("c1", "search_docs", json!({ "query": "late order definition" }), &[]),
+        ("c2", "bq_query", json!({ "sql": "select id from orders where status = 'LATE'" }), &[]),
+    ]);
+    let second =
+        plan(&[("c1", "bq_query", json!({ "sql": "select count(*) n from orders where shipped_at > due_at" }), &[])]);
+    let script = Scripted::new([
+        cost(first, 100),
+        cost(second, 200),
+        cost(Reply::text(json!({ "answers": true, "reason": null, "missing": [], "choices": [] }).to_string()), 300),
+        cost(Reply::pieces(["37 orders ", "shipped late ", "in October [2]."]), 400),
+        cost(Reply::text(json!({ "summary": "Late orders in October: 37.", "facts": [] }).to_string()), 500),
+    ]);
+    (script.clone(), desk(Provider(script), shop()))
+}
+
+/// R-PLN-59, R-PLN-18, R-PLN-19, R-PLN-20, R-PLN-28, R-PLN-40, R-PLN-41: the phases, the supersteps and every state.
+#[tokio::test]
+async fn late_orders_state_by_state() {
+    let (room, (script, desk)) = (Room::new(), late_orders());
+    let mut stream = room
+        .graph
+        .run(Assistant::open(&desk, "ana", QUESTION).unwrap())
+        .thread("t")
+        .context(desk.clone())
+        .stream_mode([superstep::StreamMode::Updates]);
+    let mut updates: Vec<(String, Value)> = Vec::new();
+    while let Some(part) = stream.next().await {
+        let Value::Object(update) = part.data.to_json() else { panic!("an update is an object") };
+        updates.extend(update);
+    }
+    let done = stream.finish().await.unwrap();
+    let nodes: Vec<&str> = updates.iter().map(|(node, _)| node.as_str()).collect();
+    let first = ["ingress", "planner", "tool_router", "tool_executor", "verifier"];
+    let second = ["planner", "tool_router", "tool_executor", "verifier", "generator", "summarizer"];
+    assert_eq!(nodes, [&first[..], &second[..]].concat());
+    let phases: Vec<&str> = updates.iter().map(|(_, update)| update["phase"].as_str().unwrap()).collect();
+    let expected = "plan plan execute execute verify plan execute execute verify generate generate";
+    assert_eq!(phases.join(" "), expected);
+    let retries: Vec<&Value> =
+        updates.iter().map(|(_, update)| &update["retry_count"]).filter(|value| !value.is_null()).collect();
+    assert_eq!(retries, [&json!(0), &json!(1)]);
+    let verdicts: Vec<(&Value, &Value)> =
+        [4, 8].map(|place| &updates[place].1["verdict"]).iter().map(|v| (&v["status"], &v["reason"])).collect();
+    assert_eq!(verdicts, [(&json!("planning_retry"), &json!("empty")), (&json!("verified"), &Value::Null)]);
+
+    let state = &done.state;
+    assert_eq!((state.phase, state.retry_count, state.tokens_used), (Phase::Generate, 1, 1_505));
+    assert_eq!((state.safety_check, state.next_step), (Some(true), Some(NextStep::ToolUse)));
+    assert!(state.scratchpad.is_empty());
+    assert_eq!(state.tool_outputs.len(), 1);
+    assert_eq!(last(state), "37 orders shipped late in October [2].");
+    assert_eq!(state.summary, format!("Began with: {QUESTION}\nLate orders in October: 37."));
+    assert_eq!((state.session_id.as_str(), state.user_id.as_str()), ("t", "ana"));
+    let roles: Vec<String> = state.messages.iter().map(|message| format!("{:?}", message.role)).collect();
+    assert_eq!(roles.join(" "), "User Assistant Tool Tool Assistant Tool Assistant");
+    assert_eq!(script.left(), 0);
+    let steps = room.due().await;
+    assert_eq!(steps.iter().filter(|due| !due.is_empty() && *due != "__start__").count(), 11, "{steps:?}");
+
+    let again = &asks(&script, Task::Plan)[1];
+    let tried: Vec<(&str, &str)> =
+        again.tried.iter().map(|tried| (tried.tool.as_str(), tried.outcome.as_str())).collect();
+    assert_eq!(tried, [("search_docs", "ok"), ("bq_query", "empty")]);
+    assert_eq!(again.verdict.as_ref().unwrap().reason, Some(Reason::Empty));
+    let answer = &asks(&script, Task::Answer)[0];
+    assert_eq!(answer.outputs.len(), 3, "what was found in the first attempt is used too");
+    assert_eq!(answer.verdict.as_ref().unwrap().status, VerdictStatus::Verified);
+}
+
+/// R-PLN-59, R-PLN-50, R-PLN-30, R-PLN-37, R-PLN-40, R-PLN-44: the default stream has exactly the events of the table, from
+/// their nodes.
+#[tokio::test]
+async fn late_orders_event_by_event() {
+    let (room, (_, desk)) = (Room::new(), late_orders());
+    let (events, done) = room.watch(&desk, QUESTION).await;
+    let done = done.unwrap();
+    let lifecycle = |event: &Value| {
+        let kind = event["event"].as_str().unwrap();
+        kind.starts_with("on_chain") || kind == "on_checkpoint"
+    };
+    let told: Vec<String> = events
+        .iter()
+        .filter(|event| !lifecycle(event))
+        .map(|event| {
+            let data = &event["data"];
+            let what = match event["event"].as_str().unwrap() {
+                "on_chat_model_stream" => data["chunk"].to_string(),
+                "on_tool_start" => format!("{} {}", data["tool"], data["input"]),
+                "on_tool_end" => data["output"].as_str().unwrap().chars().take(30).collect(),
+                "on_custom_event" => format!("{} {} {}", data["status"], data["reason"], data["attempt"]),
+                _ => data.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" "),
+            };
+            format!("{} {}: {what}", event["event"].as_str().unwrap(), event["metadata"]["node"].as_str().unwrap())
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @r##"
+    on_chat_model_start planner: input
+    on_chat_model_end planner: output usage
+    on_tool_start tool_executor: "search_docs" {"query":"late order definition"}
+    on_tool_end tool_executor: {"passages":[{"text":"An order
+    on_tool_start tool_executor: "bq_query" {"sql":"select id from orders where status = 'LATE'"}
+    on_tool_end tool_executor: {"columns":["id"],"rows":[],"c
+    on_custom_event verifier: "planning_retry" "empty" 1
+    on_chat_model_start planner: input
+    on_chat_model_end planner: output usage
+    on_tool_start tool_executor: "bq_query" {"sql":"select count(*) n from orders where shipped_at > due_at"}
+    on_tool_end tool_executor: {"columns":["n"],"rows":[[37]]
+    on_custom_event verifier: "verified" null null
+    on_chat_model_start generator: input
+    on_chat_model_stream generator: "37 orders "
+    on_chat_model_stream generator: "shipped late "
+    on_chat_model_stream generator: "in October [2]."
+    on_chat_model_end generator: output usage
+    "##);
+    assert_eq!(of_kind(&events, "on_tool_start").len(), 3);
+    let custom = of_kind(&events, "on_custom_event");
+    assert!(custom.iter().all(|(node, _)| *node == "verifier"));
+    let retry = custom.iter().find(|(_, data)| data["status"] == "planning_retry").unwrap().1;
+    assert_eq!(retry["tried"].as_array().unwrap().len(), 2);
+    let pieces: String =
+        of_kind(&events, "on_chat_model_stream").iter().filter_map(|(_, data)| data["chunk"].as_str()).collect();
+    assert_eq!(pieces, last(&done.state));
+    let input = of_kind(&events, "on_chat_model_start");
+    assert!(input.iter().all(|(_, data)| !data["input"]["messages"].as_array().unwrap().is_empty()));
+}
+
+/// R-PLN-60, R-PLN-22, R-PLN-27: thanks need no tools, and four supersteps.
+#[tokio::test]
+async fn thanks_need_no_tools() {
+    let room = Room::new();
+    let script = Scripted::new([no_tools(), Reply::text("You are welcome!")]);
+    let (events, done) = room.watch(&desk(script.clone(), shop()), "Thanks!").await;
+    let state = done.unwrap().state;
+    assert_eq!((last(&state).as_str(), state.next_step), ("You are welcome!", Some(NextStep::Generate)));
+    assert!(events.iter().all(|event| !event["event"].as_str().unwrap().starts_with("on_tool")));
+    let due = room.due().await;
+    assert_eq!(due, ["ingress", "planner", "generator", "summarizer", ""]);
+    assert_eq!((script.requests().len(), state.messages.len(), state.verdict.clone()), (2, 2, None));
+}
+
+/// R-PLN-62, R-PLN-48, R-PLN-47, R-PLN-17: after sixty turns the messages are bounded, and the first topic is known.
+#[tokio::test]
+async fn sixty_turns_stay_bounded() {
+    let room = Room::new();
+    let script = (0..60).fold(Scripted::default(), |script, turn| {
+        script.then(no_tools()).then_with(move |request| match turn {
+            59 => {
+                let ask = superstep_assistant::prompt::Ask::read(request).unwrap();
+                assert!(request.messages[0].text().contains(&ask.summary), "the call begins with the summary");
+                Reply::text(ask.summary.lines().next().unwrap().replace("Began with: ", "First you asked: "))
+            }
+            turn => Reply::text(format!("Answer {turn}.")),
+        })
+    });
+    let desk = desk(script, shop());
+    for turn in 0..59 {
+        let question = if turn == 0 { "Tell me about tents".to_owned() } else { format!("Question number {turn}") };
+        let state = room.ask(&desk, &question).await.unwrap().state;
+        assert!(state.messages.len() <= 40, "turn {turn}: {}", state.messages.len());
+        assert!(state.scratchpad.is_empty());
+    }
+    let state = room.ask(&desk, "What did we talk about first?").await.unwrap().state;
+    assert_eq!(last(&state), "First you asked: Tell me about tents");
+    assert!(state.summary.contains("Tell me about tents") && state.summary.contains("Question number 58"));
+    assert!(state.summary.chars().count() < 5_000 && state.messages.len() >= 10);
+}

@@ -1,0 +1,179 @@
+//! Calls that run at once, take too long, fail, or need each other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use superstep::ToolError;
+use superstep::core::message::ToolStatus;
+use superstep::model::{Reply, Scripted};
+use superstep_assistant::Limits;
+use superstep_assistant::prompt::Task;
+use superstep_assistant::verdict::VerdictStatus;
+use tokio::time::{Instant, sleep};
+
+use crate::support::{Fake, Provider, Room, asks, desk, last, of_kind, passage, plan, rows};
+
+fn slow(name: &'static str) -> Fake {
+    Fake::later(name, move |_| {
+        Box::pin(async move {
+            sleep(Duration::from_millis(200)).await;
+            Ok(json!({ "result": name }))
+        })
+    })
+}
+
+/// R-PLN-33: three tools of 200 ms take 200 ms, and a fourth that needs one of them 200 more.
+#[tokio::test(start_paused = true)]
+async fn independent_calls_run_at_once() {
+    let room = Room::new();
+    let names = ["now", "calculate", "search_docs"];
+    let three: Vec<(&str, &str, Value, &[&str])> =
+        names.iter().map(|name| (*name, *name, json!({}), &[][..])).collect();
+    let begin = Instant::now();
+    let script = Scripted::new([plan(&three), Reply::text("Done.")]);
+    let state = room.ask(&desk(script, names.map(slow)), "Do it").await.unwrap().state;
+    assert_eq!(begin.elapsed(), Duration::from_millis(200));
+    let order: Vec<&str> = state.tool_outputs.iter().map(|message| message.name.as_deref().unwrap()).collect();
+    assert_eq!(order, names);
+
+    let mut four = three.clone();
+    four.push((
+        "after",
+        "bq_query",
+        json!({ "sql": "select {{calculate}} as {{now}}", "whole": "{{calculate}}" }),
+        &["calculate", "now"],
+    ));
+    let (begin, query) = (Instant::now(), slow("bq_query"));
+    let tools = names.map(slow).into_iter().chain([query.clone()]);
+    let script = Scripted::new([plan(&four), Reply::text("Done.")]);
+    Room::new().ask(&desk(script, tools), "Do it").await.unwrap();
+    assert_eq!(begin.elapsed(), Duration::from_millis(400));
+    assert_eq!(query.calls(), [json!({ "sql": "select calculate as now", "whole": "calculate" })]);
+}
+
+/// R-PLN-38, R-PLN-31: a call that needs a failed one is not made; the others are.
+#[tokio::test]
+async fn a_call_whose_source_failed_is_not_made() {
+    let room = Room::new();
+    let calls = [
+        ("a", "calculate", json!({}), &[][..]),
+        ("b", "search_docs", json!({ "query": "{{a}}" }), &["a"][..]),
+        ("c", "now", json!({}), &[][..]),
+    ];
+    let fails = Fake::new("calculate", |_| Err(ToolError::new("invalid: no expression")));
+    let (docs, now) = (Fake::giving("search_docs", passage("x")), Fake::giving("now", json!({ "utc": "2026-11-02" })));
+    let script = Scripted::new([plan(&calls), Reply::text("It is Monday [1].")]);
+    let state = room.ask(&desk(script, [fails, docs.clone(), now]), "Which day?").await.unwrap().state;
+    let texts: Vec<_> = state.tool_outputs.iter().map(|message| message.text()).collect();
+    assert!(texts[0].contains("invalid: no expression"), "{texts:?}");
+    assert!(texts[1].contains("needs `a`") && docs.calls().is_empty());
+    assert_eq!(state.tool_outputs[2].status, ToolStatus::Success);
+}
+
+/// R-PLN-34, R-PLN-37, R-PLN-63: a tool that hangs is stopped after 10 s, tried again, and then it is planned otherwise; the
+/// answer uses what the others found, and says what is missing.
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_hangs_is_left_behind() {
+    let room = Room::new();
+    let hangs = Fake::later("bq_query", |_| Box::pin(std::future::pending()));
+    let docs = Fake::giving("search_docs", passage("Orders are late when they ship after 1 day."));
+    let sql = |number: u32| json!({ "sql": format!("select {number}") });
+    let script = Scripted::new([
+        plan(&[("q", "bq_query", sql(1), &[]), ("d", "search_docs", json!({ "query": "late" }), &[])]),
+        plan(&[("q", "bq_query", sql(2), &[])]),
+        plan(&[("q", "bq_query", sql(3), &[])]),
+        Reply::text("Late means after 1 day [1]; how many there are is not known."),
+        Reply::text(r#"{"summary": "Late orders."}"#),
+    ]);
+    let begin = Instant::now();
+    let (events, done) = room.watch(&desk(Provider(script.clone()), [hangs.clone(), docs]), "How many are late?").await;
+    let state = done.unwrap().state;
+    // Three attempts of three plans, with waits of 0.5 s and 1 s between them.
+    assert_eq!((hangs.calls().len(), begin.elapsed()), (9, Duration::from_millis(3 * 31_500)));
+    let errors = of_kind(&events, "on_tool_error");
+    assert_eq!((errors.len(), errors[0].0), (9, "tool_executor"));
+    assert_eq!((&errors[0].1["will_retry"], &errors[2].1["will_retry"]), (&json!(true), &json!(false)));
+    let statuses: Vec<&Value> =
+        of_kind(&events, "on_custom_event").into_iter().map(|(_, data)| &data["status"]).collect();
+    assert_eq!(statuses, [&json!("planning_retry"), &json!("planning_retry"), &json!("giving_up")]);
+    assert_eq!((state.retry_count, state.verdict.as_ref().unwrap().status), (2, VerdictStatus::GivingUp));
+    let answer = &asks(&script, Task::Answer)[0];
+    assert!(answer.outputs[0].is_good() && answer.outputs[0].tool == "search_docs", "{:?}", answer.outputs);
+    let text = last(&state);
+    assert!(text.starts_with("I could not find everything: `bq_query`"), "{text}");
+    assert!(text.contains("Late means after 1 day [1]"));
+    let pieces: String =
+        of_kind(&events, "on_chat_model_stream").iter().filter_map(|(_, data)| data["chunk"].as_str()).collect();
+    assert_eq!(pieces, text, "what was not the model's is streamed too");
+}
+
+/// R-PLN-34: only safe tools are tried again, and only after errors that may pass.
+#[tokio::test(start_paused = true)]
+async fn only_what_is_safe_and_may_help_is_tried_again() {
+    for (is_safe, may_pass, expected) in [(true, true, 3), (true, false, 1), (false, true, 1)] {
+        let room = Room::new();
+        let tool = Fake::new("calculate", move |_| {
+            let error = ToolError::new("unavailable: busy");
+            Err(if may_pass { error.retryable() } else { error })
+        });
+        let tool = tool.spec(|mut spec| {
+            spec.annotations.read_only = is_safe;
+            spec.retries(7)
+        });
+        let script = (0..3).fold(Scripted::default(), |script, number| {
+            script.then(plan(&[("c1", "calculate", json!({ "expression": number }), &[])]))
+        });
+        room.ask(&desk(script.then("Sorry."), [tool.clone()]), "Calculate").await.unwrap();
+        assert_eq!(tool.calls().len(), 3 * expected, "safe {is_safe}, may pass {may_pass}");
+    }
+}
+
+/// R-PLN-34: a call that goes well at the second attempt is no failure.
+#[tokio::test(start_paused = true)]
+async fn a_second_attempt_may_go_well() {
+    let (room, tries) = (Room::new(), Arc::new(AtomicU32::new(0)));
+    let tool = Fake::new("calculate", move |_| match tries.fetch_add(1, Ordering::SeqCst) {
+        0 => Err(ToolError::new("unavailable: busy").retryable()),
+        _ => Ok(json!({ "expression": "2+2", "result": "4" })),
+    });
+    let script = Scripted::new([plan(&[("c1", "calculate", json!({}), &[])]), Reply::text("4 [1]")]);
+    let (events, done) = room.watch(&desk(script, [tool]), "2+2?").await;
+    assert_eq!(last(&done.unwrap().state), "4 [1]");
+    let kinds = ["on_tool_start", "on_tool_error", "on_tool_end"].map(|kind| of_kind(&events, kind).len());
+    assert_eq!(kinds, [1, 1, 1]);
+}
+
+/// R-PLN-36: a result that is too long is cut, with how much is missing, and kept whole in the store.
+#[tokio::test]
+async fn a_long_result_is_cut_and_kept_whole() {
+    let room = Room::new();
+    let long = "word ".repeat(20_000);
+    let script = Scripted::new([plan(&[("c1", "read_file", json!({ "path": "a" }), &[])]), Reply::text("Words [1].")]);
+    let text = long.clone();
+    let desk = desk(script, [Fake::new("read_file", move |_| Ok(Value::from(text.clone())))]).limits(Limits::default());
+    let state = room.ask(&desk, "Read it").await.unwrap().state;
+    let output = &state.tool_outputs[0];
+    assert!(output.text().len() < 66 * 1024 && output.text().ends_with("[cut: 34464 of 100000 bytes are missing]"));
+    let (place, key) = output.metadata["whole"].as_str().unwrap().rsplit_once('/').unwrap();
+    let place: Vec<&str> = place.split('/').collect();
+    let store = superstep::store::SharedStore::from(room.store.clone());
+    let kept = store.get(place, key).await.unwrap().unwrap();
+    assert_eq!(kept.value.as_str(), Some(long.as_str()));
+}
+
+/// R-PLN-42, R-PLN-22: nothing found three times is given up, and the answer says so.
+#[tokio::test]
+async fn nothing_found_is_given_up() {
+    let room = Room::new();
+    let script = (0..3).fold(Scripted::default(), |script, number| {
+        script.then(plan(&[("c1", "bq_query", json!({ "sql": format!("select {number}") }), &[])]))
+    });
+    let desk = desk(script.clone().then("I do not know."), [Fake::giving("bq_query", rows(&["n"], json!([])))]);
+    let state = room.ask(&desk, "How many?").await.unwrap().state;
+    let verdict = state.verdict.as_ref().unwrap();
+    assert_eq!((state.retry_count, verdict.status), (2, VerdictStatus::GivingUp));
+    assert_eq!(verdict.missing, ["`bq_query` found nothing"]);
+    assert_eq!(asks(&script, Task::Plan).len(), 3);
+}

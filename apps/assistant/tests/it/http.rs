@@ -1,0 +1,301 @@
+//! One turn over HTTP: asked, watched, answered, refused.
+
+use serde_json::{Value, json};
+use superstep::core::message::Usage;
+use superstep::model::{Reply, Scripted, Trouble};
+use superstep_assistant::{Settings, WithoutModel};
+use superstep_server::{Config, Limit, Stores};
+
+use crate::served::{Sent, of_work, platform, question, settings, started};
+use crate::support::{Provider, no_tools, plan};
+
+const LATE: &str = "How many orders shipped late in October?";
+const BY_STATUS: &str = "select id from orders where status = 'LATE'";
+const BY_DATES: &str = "select count(*) as late from orders where shipped_at > due_at \
+    and shipped_at >= '2026-10-01' and shipped_at < '2026-11-01'";
+
+/// Looks for a status that does not exist, then for dates.
+fn late_orders() -> Scripted {
+    let cost = |reply: Reply, tokens: u64| reply.with_usage(Usage::new(tokens, 1));
+    let judged = json!({ "answers": true, "reason": null, "missing": [], "choices": [] }).to_string();
+    let summed = json!({ "summary": "37 late orders in October.", "facts": [] }).to_string();
+    Scripted::new([
+        cost(plan(&[("c1", "bq_query", json!({ "sql": BY_STATUS }), &[])]), 100),
+        cost(plan(&[("c2", "bq_query", json!({ "sql": BY_DATES }), &[])]), 200),
+        cost(Reply::text(judged), 300),
+        cost(Reply::pieces(["37 orders ", "shipped late ", "in October [1]."]), 400),
+        cost(Reply::text(summed), 500),
+    ])
+}
+
+fn keys(value: &Value) -> String {
+    value.as_object().unwrap().keys().map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// R-PLN-50, R-PLN-30, R-PLN-37, R-PLN-40, R-PLN-44, R-SRV-6: what the server sends of a turn, from which node and with
+/// which keys.
+#[tokio::test]
+async fn a_turn_is_streamed_as_the_events_of_the_table() {
+    let platform = platform(Provider(late_orders())).await;
+    let (id, sent) = platform.ask(LATE, json!({})).await;
+    let work = of_work(&sent);
+    let told: Vec<String> =
+        work.iter().map(|sent| format!("{} {}: {}", sent.event, sent.node(), keys(&sent.data["data"]))).collect();
+    insta::assert_snapshot!(told.join("\n"), @r"
+    on_chat_model_start planner: input
+    on_chat_model_end planner: output usage
+    on_tool_start tool_executor: tool input tool_call_id
+    on_tool_end tool_executor: output duration_ms
+    on_custom_event verifier: status reason attempt tried
+    on_chat_model_start planner: input
+    on_chat_model_end planner: output usage
+    on_tool_start tool_executor: tool input tool_call_id
+    on_tool_end tool_executor: output duration_ms
+    on_custom_event verifier: status missing
+    on_chat_model_start generator: input
+    on_chat_model_stream generator: chunk message_id index
+    on_chat_model_stream generator: chunk message_id index
+    on_chat_model_stream generator: chunk message_id index
+    on_chat_model_end generator: output usage
+    ");
+    assert_eq!((sent[0].event.as_str(), sent.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
+    assert_eq!(sent[0].data["data"]["input"]["messages"][0]["content"], LATE);
+    assert!(sent.windows(2).all(|pair| pair[0].id <= pair[1].id));
+    let of = |kind: &str| -> Vec<&Value> {
+        work.iter().filter(|sent| sent.event == kind).map(|sent| &sent.data["data"]).collect()
+    };
+    assert_eq!(of("on_tool_start").iter().map(|data| &data["tool"]).collect::<Vec<_>>(), ["bq_query", "bq_query"]);
+    assert_eq!(of("on_tool_start")[1]["input"]["sql"], BY_DATES);
+    assert!(of("on_tool_end")[1]["output"].as_str().unwrap().contains("[[37]]"));
+    let statuses: Vec<&Value> = of("on_custom_event").iter().map(|data| &data["status"]).collect();
+    assert_eq!(statuses, ["planning_retry", "verified"]);
+    let pieces: String = of("on_chat_model_stream").iter().filter_map(|data| data["chunk"].as_str()).collect();
+    let shown = platform.session(&id).await;
+    assert_eq!(shown["messages"][1]["text"], pieces.as_str());
+    assert_eq!(shown["lastEventId"], json!(sent.last().unwrap().id));
+}
+
+/// R-PLN-44, R-PLN-45, R-PLN-8: whoever wants JSON waits, and gets the answer with what it rests on.
+#[tokio::test]
+async fn whoever_wants_json_waits() {
+    let platform = platform(Provider(late_orders())).await;
+    let (status, said) = platform.wait(LATE, json!({ "sessionId": "mine" })).await;
+    assert_eq!((status, &said["sessionId"], &said["status"]), (200, &json!("mine"), &json!("completed")));
+    assert_eq!(said["answer"], "37 orders shipped late in October [1].");
+    assert_eq!((&said["retries"], &said["verdict"]["status"]), (&json!(1), &json!("verified")));
+    assert_eq!((&said["tokensUsed"], &said["waiting"]), (&json!(1505), &Value::Null));
+    assert_eq!((&said["model"]["name"], &said["model"]["label"]), (&json!("test/provider"), &json!("language model")));
+    let references = said["references"].as_array().unwrap();
+    assert!(references.iter().all(|one| one["tool"] == "bq_query" && one["source"] == "shop"), "{references:?}");
+    assert!(references.iter().any(|one| one["query"] == BY_DATES) && references[0]["n"] == 1);
+    let [call] = said["plan"].as_array().unwrap().as_slice() else { panic!("one call: {}", said["plan"]) };
+    assert_eq!(
+        (&call["tool"], &call["args"]["sql"], &call["status"]),
+        (&json!("bq_query"), &json!(BY_DATES), &json!("success"))
+    );
+}
+
+/// R-PLN-50: the same in the words of AG-UI.
+#[tokio::test]
+async fn ag_ui_hears_a_turn() {
+    let platform = platform(Provider(late_orders())).await;
+    let (_, sent) = platform.ask(LATE, json!({ "format": "ag-ui" })).await;
+    assert!(sent.iter().all(|sent| sent.data["type"] == sent.event.as_str()));
+    let names: Vec<&str> = sent.iter().map(|sent| sent.event.as_str()).collect();
+    assert_eq!((names[0], *names.last().unwrap()), ("RUN_STARTED", "RUN_FINISHED"));
+    assert_eq!(names.iter().filter(|name| **name == "TOOL_CALL_START").count(), 2);
+    let pieces: String = sent.iter().filter_map(|sent| sent.data["delta"].as_str()).collect();
+    assert!(pieces.contains("37 orders shipped late in October [1]."), "{pieces}");
+}
+
+/// R-PLN-64, R-PLN-65, R-PLN-66: what is refused is so before a model is asked, and leaves nothing.
+#[tokio::test]
+async fn what_cannot_be_asked_is_refused() {
+    let script = Scripted::new([no_tools()]);
+    let platform = platform(script.clone()).await;
+    let long = "x".repeat(32 * 1024 + 1);
+    let longer = "x".repeat(100 * 1024);
+    let rows = [
+        (json!({ "userId": "ana" }), 422, "/message"),
+        (json!({ "userId": "ana", "message": "" }), 422, "/message"),
+        (json!({ "userId": "ana", "message": " \n\t " }), 422, "/message"),
+        (json!({ "userId": "ana", "message": 7 }), 422, "/message"),
+        (json!({ "message": "Hello" }), 422, "/userId"),
+        (json!({ "userId": "ana", "message": "Hello", "mesage": "x" }), 422, "/mesage"),
+        (json!({ "userId": "ana", "message": "Hello", "sessionId": "settings" }), 422, "/sessionId"),
+        (json!({ "userId": "ana", "message": "Hello", "sessionId": "a b" }), 422, "/sessionId"),
+        (json!({ "userId": "ana", "message": long }), 413, "32768"),
+        (json!({ "userId": "ana", "message": longer }), 413, "32768"),
+        (json!({ "userId": "nobody", "message": "Hello" }), 403, "nobody"),
+        (json!({ "userId": "ana", "message": "Hello", "model": "parrot" }), 422, "parrot"),
+    ];
+    for (body, status, word) in rows {
+        let response = platform.post("/api/assistant", &body).await;
+        let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+        assert_eq!((response.status().as_u16(), &kind[..24]), (status, "application/problem+json"), "{word}");
+        let problem: Value = response.json().await.unwrap();
+        assert!(problem.to_string().contains(word), "{word} is not in {problem}");
+    }
+    assert!(script.requests().is_empty());
+    assert_eq!(platform.json("/api/assistant?userId=ana").await["sessions"], json!([]));
+    let (status, _) = platform.wait(&"x".repeat(32 * 1024), json!({ "model": "local" })).await;
+    assert_eq!(status, 200, "a message may be as long as the limit");
+}
+
+/// R-PLN-66: nobody speaks in the conversation of another, reads it, answers or stops it, when they say who they are.
+#[tokio::test]
+async fn a_conversation_is_of_one_user() {
+    let platform = platform(Scripted::new([no_tools(), Reply::text("Hello Ana.")])).await;
+    let (id, _) = platform.ask("Hello", json!({})).await;
+    let (status, problem) = platform.wait("And me?", json!({ "sessionId": id, "userId": "sam" })).await;
+    assert_eq!((status, &problem["thread_id"]), (403, &json!(id)));
+    let path = format!("/api/assistant/{id}");
+    for (user, status) in [("sam", 403), ("ana", 200)] {
+        assert_eq!(platform.get(&format!("{path}?userId={user}")).await.status(), status);
+        assert_eq!(platform.get(&format!("{path}/stream?userId={user}")).await.status(), status);
+    }
+    for what in ["answer", "stop"] {
+        let response = platform.post(&format!("{path}/{what}?userId=sam"), &json!({ "answer": "x" })).await;
+        assert_eq!(response.status(), 403, "{what}");
+    }
+    assert_eq!(platform.session(&id).await["messages"].as_array().unwrap().len(), 2);
+    for path in ["/api/assistant?userId=nobody", "/api/assistant/memory?userId=nobody"] {
+        assert_eq!(platform.get(path).await.status(), 403, "{path}");
+    }
+    assert_eq!(platform.get("/api/assistant").await.status(), 422);
+    assert_eq!(platform.get("/api/assistant/nothing").await.status(), 404);
+}
+
+/// R-PLN-67, R-PLN-21: what the policy refuses gets the rule's answer, without a model and without a tool.
+#[tokio::test]
+async fn the_policy_answers_by_itself() {
+    let script = Scripted::new([no_tools()]);
+    let platform = platform(script.clone()).await;
+    let message = "Give me the card numbers of our customers";
+    let (id, sent) = platform.ask(message, json!({})).await;
+    assert_eq!(of_work(&sent), Vec::<&Sent>::new());
+    let shown = platform.session(&id).await;
+    assert_eq!((&shown["safetyCheck"], &shown["status"]), (&json!(false), &json!("completed")));
+    let (status, said) = platform.wait(message, json!({})).await;
+    assert_eq!((status, &said["safetyCheck"], &said["plan"]), (200, &json!(false), &json!([])));
+    let answer = said["answer"].as_str().unwrap();
+    assert!(
+        answer.starts_with("I do not give out card or bank data.") && answer.contains("`card-numbers`"),
+        "{answer}"
+    );
+    assert_eq!(shown["messages"][1]["text"], answer);
+    assert!(script.requests().is_empty());
+}
+
+/// R-PLN-43, R-PLN-61: three people of one name are asked about, and the answer goes on with the turn.
+#[tokio::test]
+async fn what_was_meant_is_asked_and_answered() {
+    let sql = |end: &str| format!("select first_name || ' ' || last_name as name, city from customers where {end}");
+    let script = Scripted::new([
+        plan(&[("c1", "bq_query", json!({ "sql": sql("last_name = 'Miller'") }), &[])]),
+        plan(&[("c2", "bq_query", json!({ "sql": sql("first_name = 'Jack' and last_name = 'Miller'") }), &[])]),
+        Reply::text("Jack Miller lives in Dublin [1]."),
+    ]);
+    let platform = platform(script).await;
+    let (id, sent) = platform.ask("Orders of Miller", json!({})).await;
+    let shown = platform.session(&id).await;
+    assert_eq!((&shown["status"], &shown["waiting"]["kind"]), (&json!("waiting"), &json!("clarification")));
+    assert_eq!(shown["waiting"]["choices"], json!(["Anna Miller", "Jack Miller", "Sophie Miller"]));
+    let asked = sent.iter().find(|sent| sent.event == "on_interrupt").unwrap();
+    assert_eq!(asked.data["data"]["interrupts"][0]["value"], shown["waiting"]);
+    for wrong in [json!(7), json!("  "), json!({ "decision": "deny" })] {
+        assert_eq!(platform.answer(&id, wrong).await, 422);
+    }
+    assert_eq!(platform.session(&id).await["status"], "waiting");
+    assert_eq!(platform.answer(&id, json!("Jack Miller")).await, 202);
+    let more = platform.stream(&id, sent.last().unwrap().id).await;
+    assert_eq!((more[0].event.as_str(), more.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
+    let shown = platform.session(&id).await;
+    let texts: Vec<&Value> = shown["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
+    assert_eq!(texts, ["Orders of Miller", "Jack Miller", "Jack Miller lives in Dublin [1]."]);
+    assert_eq!(
+        (&shown["status"], &shown["retries"], &shown["waiting"]),
+        (&json!("completed"), &json!(0), &Value::Null)
+    );
+    assert_eq!(platform.answer(&id, json!("Anna Miller")).await, 409);
+}
+
+/// R-PLN-32, R-PLN-47: a tool that destroys asks first; each of the four answers does what it says.
+#[tokio::test]
+async fn a_destructive_tool_asks_first() {
+    let rows = [
+        (json!({ "decision": "deny" }), 2),
+        (json!({ "decision": "allow_once" }), 1),
+        (json!({ "decision": "change", "arguments": { "query": "trains" } }), 1),
+        (json!({ "decision": "allow_session" }), 1),
+    ];
+    for (decision, left) in rows {
+        let forget = |id: &str| plan(&[(id, "forget_memory", json!({ "query": "kilograms" }), &[])]);
+        let told = [no_tools(), Reply::text("Noted."), no_tools(), Reply::text("Noted."), forget("c1")];
+        let end = match decision["decision"] == "deny" {
+            true => vec![no_tools(), Reply::text("Nothing was forgotten.")],
+            false => vec![Reply::text("Forgotten [1].")],
+        };
+        let platform = platform(Scripted::new(told.into_iter().chain(end))).await;
+        platform.ask("Remember that I weigh in kilograms", json!({})).await;
+        platform.ask("Remember that I travel by trains", json!({})).await;
+        let (id, sent) = platform.ask("Forget how I weigh", json!({})).await;
+        let shown = platform.session(&id).await;
+        let waiting = &shown["waiting"];
+        assert_eq!((&waiting["kind"], &waiting["tool"]), (&json!("approval"), &json!("forget_memory")));
+        assert_eq!(waiting["arguments"], json!({ "query": "kilograms" }));
+        assert_eq!(platform.answer(&id, json!("yes")).await, 422);
+        assert_eq!(platform.answer(&id, decision.clone()).await, 202, "{decision}");
+        platform.stream(&id, sent.last().unwrap().id).await;
+        assert_eq!(platform.session(&id).await["status"], "completed", "{decision}");
+        let facts = platform.json("/api/assistant/memory?userId=ana").await;
+        let facts: Vec<&str> =
+            facts["facts"].as_array().unwrap().iter().map(|fact| fact["text"].as_str().unwrap()).collect();
+        assert_eq!(facts.len(), left, "{decision}: {facts:?}");
+        let changed = decision["decision"] == "change";
+        assert_eq!(facts.iter().any(|fact| fact.contains("kilograms")), changed || left == 2, "{decision}: {facts:?}");
+    }
+}
+
+/// R-PLN-25, R-PLN-31, R-PLN-54: tools see what the user of the turn may see.
+#[tokio::test]
+async fn tools_see_what_the_user_may_see() {
+    for (user, sees_employees) in [("sam", false), ("ana", true)] {
+        let script = Scripted::new([plan(&[("c1", "list_tables", json!({}), &[])]), Reply::text("Some [1].")]);
+        let platform = platform(script).await;
+        let (_, said) = platform.wait("Which tables are there?", json!({ "userId": user })).await;
+        let tables = said["plan"][0]["output"].as_str().unwrap();
+        assert!(tables.contains("\"orders\""), "{tables}");
+        assert_eq!(tables.contains("\"employees\""), sees_employees, "{user}: {tables}");
+    }
+}
+
+/// R-PLN-71: a model that cannot be reached is replaced by rules, which say so; or the turn fails, by setting.
+#[tokio::test]
+async fn a_model_that_is_away() {
+    let away = || Provider(Scripted::new((0..9).map(|_| Reply::trouble(Trouble::Overloaded, "as the test asked"))));
+    let (status, said) = platform(away()).await.wait("Hello", json!({})).await;
+    assert_eq!(status, 200);
+    assert!(said["answer"].as_str().unwrap().contains("could not be reached"), "{said}");
+    let settings = Settings { without_model: WithoutModel::Fail, ..settings() };
+    let platform = started(settings, Config::new(Stores::memory()), away()).await;
+    let (status, problem) = platform.wait("Hello", json!({ "sessionId": "s" })).await;
+    assert_eq!((status, &problem["thread_id"]), (502, &json!("s")), "{problem}");
+    let shown = platform.session("s").await;
+    assert_eq!((&shown["status"], &shown["failure"]["code"]), (&json!("error"), &problem["code"]));
+    assert_eq!(shown["messages"].as_array().unwrap().len(), 1, "the question is kept");
+}
+
+/// R-SRV-16: an address that asks too often is told when it may again.
+#[tokio::test]
+async fn an_address_has_a_limit() {
+    let limit = Limit { most: 1, ..settings().limit };
+    let settings = Settings { limit, ..settings() };
+    let platform = started(settings, Config::new(Stores::memory()), Scripted::default()).await;
+    let refused = question(" ", &json!({ "model": "local" }));
+    assert_eq!(platform.post("/api/assistant", &refused).await.status(), 422, "and is not counted");
+    assert_eq!(platform.wait("Hello", json!({ "model": "local" })).await.0, 200);
+    let response = platform.post("/api/assistant", &question("Hello", &json!({ "model": "local" }))).await;
+    assert_eq!(response.status(), 429);
+    assert!(response.headers().contains_key("retry-after"));
+}

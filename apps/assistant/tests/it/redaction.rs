@@ -1,0 +1,84 @@
+//! Secrets that a tool gives are found nowhere.
+
+use serde_json::{Value, json};
+use superstep::HistoryQuery;
+use superstep::model::{Reply, Scripted};
+use superstep::sqlite::Sqlite;
+use superstep::store::MemoryStore;
+use superstep_assistant::Assistant;
+
+use crate::support::{Fake, Provider, assistant, desk, plan};
+
+const SECRETS: [&str; 4] = [
+    "ada.byron@example.com",
+    "4111 1111 1111 1111",
+    "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH",
+    "MIIEpAIBAAKCAQEA7bq9superlongkeymaterial",
+];
+
+fn secrets() -> Value {
+    let [mail, card, key, private] = SECRETS;
+    json!({ "text": format!("{mail} paid with {card}, key {key}, -----BEGIN RSA PRIVATE KEY-----\n{private}\n-----END RSA PRIVATE KEY-----") })
+}
+
+/// R-PLN-35: a mail address, a card number, an API key and a private key are in no message, event, note, checkpoint, or
+/// store, and no model hears them.
+#[tokio::test]
+async fn secrets_of_a_tool_are_nowhere() {
+    let folder = std::env::temp_dir().join(format!("superstep-assistant-redaction-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("sessions.db");
+    let file = Sqlite::open(&path).unwrap();
+    let store = file.store().await.unwrap();
+    let script = Scripted::new([
+        plan(&[("c1", "read_file", json!({ "path": "keys" }), &[]), ("c2", "search_docs", json!({}), &[])]),
+        Reply::text(r#"{"answers": true, "reason": null, "missing": [], "choices": []}"#),
+        Reply::text("There are four secrets [1]."),
+        Reply::text(r#"{"summary": "Secrets.", "facts": ["I work with keys"]}"#),
+    ]);
+    let fails = Fake::new("search_docs", |_| Err(superstep::ToolError::new(format!("invalid: {}", secrets()["text"]))));
+    let desk = desk(Provider(script.clone()), [Fake::giving("read_file", secrets()), fails]).keeping_facts();
+    let graph = assistant(file, store);
+    let input = Assistant::open(&desk, "ana", "What is in the file?").unwrap();
+    let mut stream = graph.run(input).thread("t").context(desk).keep_events().stream_events();
+    let mut seen = String::new();
+    while let Some(event) = stream.next().await {
+        seen += &serde_json::to_string(&event).unwrap();
+    }
+    let state = stream.finish().await.unwrap().state;
+    seen += &serde_json::to_string(&*state).unwrap();
+    for saved in graph.threads().history("t", &HistoryQuery::default()).await.unwrap() {
+        seen += &serde_json::to_string(&*saved.state).unwrap();
+    }
+    for request in script.requests() {
+        seen += &request.messages.iter().map(|message| message.text()).collect::<String>();
+    }
+    drop(graph);
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        seen += &String::from_utf8_lossy(&std::fs::read(entry.unwrap().path()).unwrap());
+    }
+    for secret in SECRETS {
+        assert!(!seen.contains(secret), "`{secret}` was found");
+    }
+    assert!(state.tool_outputs[0].text().contains("[REDACTED:mail] paid with [REDACTED:card]"));
+    assert!(state.tool_outputs[1].text().contains("[REDACTED:private_key]"));
+    assert_eq!(state.tool_outputs[0].metadata["redacted"]["api_key"], 1);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// R-PLN-36, R-PLN-35: also where a long result is kept whole.
+#[tokio::test]
+async fn a_long_result_is_kept_redacted() {
+    let text = format!("{} {}", "word ".repeat(20_000), SECRETS[0]);
+    let script =
+        Scripted::new([plan(&[("c1", "read_file", json!({ "path": "keys" }), &[])]), Reply::text("Words [1].")]);
+    let desk = desk(script, [Fake::new("read_file", move |_| Ok(Value::from(text.clone())))]);
+    let store = MemoryStore::new();
+    let graph = assistant(superstep::Memory::new(), store.clone());
+    let input = Assistant::open(&desk, "ana", "What is in the file?").unwrap();
+    graph.run(input).thread("t").context(desk).await.unwrap();
+    let store = superstep::store::SharedStore::from(store);
+    let kept = store.search(superstep::store::Search::new(["users", "ana", "results"])).await.unwrap();
+    let kept = kept[0].item.value.as_str().unwrap();
+    assert!(kept.ends_with("[REDACTED:mail]") && !kept.contains(SECRETS[0]));
+}

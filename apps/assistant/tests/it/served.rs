@@ -1,0 +1,195 @@
+//! The assistant behind HTTP, on a free port, with the sample and a script in place of a model, and a reader of what it
+//! sends.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::{Client, Response};
+use serde_json::{Value, json};
+use superstep::Result;
+use superstep::model::{Answer, Model, ModelInfo, Pieces, Request, Scripted, SharedModel};
+use superstep_assistant::{Settings, app};
+use superstep_server::{Config, Limit, Models, Server, Stores, serve};
+use tokio::sync::Semaphore;
+
+/// The assistant behind HTTP.
+pub(crate) struct Platform {
+    pub(crate) server: Server,
+    pub(crate) client: Client,
+}
+
+/// What it runs with in tests.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        limit: Limit { most: 1000, within: Duration::from_secs(60), at_once: 100 },
+        today: Some("2026-11-02".to_owned()),
+        keeps_facts: true,
+        examples: vec!["How many orders shipped late in October?".to_owned()],
+        ..Settings::new(concat!(env!("CARGO_MANIFEST_DIR"), "/sample"))
+    }
+}
+
+/// An assistant whose model `script` is this one.
+pub(crate) async fn platform(script: impl Into<SharedModel>) -> Platform {
+    started(settings(), Config::new(Stores::memory()), script).await
+}
+
+pub(crate) async fn started(settings: Settings, config: Config, script: impl Into<SharedModel>) -> Platform {
+    // Nothing here is encrypted; the client asks for it all the same. The second call finds the first one's.
+    let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
+    let models = Models::default().with("script", script);
+    let server = serve(vec![app(settings, models).unwrap()], config.port(0)).await.unwrap();
+    Platform { server, client: Client::builder().no_proxy().build().unwrap() }
+}
+
+/// A question of `ana` to the script, with more to it.
+pub(crate) fn question(message: &str, more: &Value) -> Value {
+    let mut body = json!({ "message": message, "userId": "ana", "model": "script" });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+impl Platform {
+    pub(crate) fn url(&self, path: &str) -> String {
+        self.server.url() + path
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Response {
+        self.client.post(self.url(path)).json(body).send().await.unwrap()
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        self.client.get(self.url(path)).send().await.unwrap()
+    }
+
+    pub(crate) async fn json(&self, path: &str) -> Value {
+        let response = self.get(path).await;
+        assert_eq!(response.status(), 200, "{path}");
+        response.json().await.unwrap()
+    }
+
+    /// How a conversation stands.
+    pub(crate) async fn session(&self, id: &str) -> Value {
+        self.json(&format!("/api/assistant/{id}")).await
+    }
+
+    /// Asks and hears the turn to its end, or to a question. The id of the conversation comes with it.
+    pub(crate) async fn ask(&self, message: &str, more: Value) -> (String, Vec<Sent>) {
+        let response = self.post("/api/assistant", &question(message, &more)).await;
+        let id = begun(&response);
+        (id, read(&response.text().await.unwrap()))
+    }
+
+    /// Asks and waits for the answer as JSON: the status, and what came.
+    pub(crate) async fn wait(&self, message: &str, more: Value) -> (u16, Value) {
+        let request = self.client.post(self.url("/api/assistant")).header("accept", "application/json");
+        let response = request.json(&question(message, &more)).send().await.unwrap();
+        (response.status().as_u16(), response.json().await.unwrap())
+    }
+
+    /// Answers what a conversation asks.
+    pub(crate) async fn answer(&self, id: &str, answer: Value) -> u16 {
+        let path = format!("/api/assistant/{id}/answer");
+        self.post(&path, &json!({ "answer": answer })).await.status().as_u16()
+    }
+
+    pub(crate) async fn stop(&self, id: &str) -> u16 {
+        self.post(&format!("/api/assistant/{id}/stop"), &json!({})).await.status().as_u16()
+    }
+
+    /// What is told of a conversation after an event.
+    pub(crate) async fn stream(&self, id: &str, after: Option<u64>) -> Vec<Sent> {
+        let mut request = self.client.get(self.url(&format!("/api/assistant/{id}/stream")));
+        if let Some(after) = after {
+            request = request.header("last-event-id", after);
+        }
+        read(&request.send().await.unwrap().text().await.unwrap())
+    }
+}
+
+/// The conversation of a turn that has begun.
+pub(crate) fn begun(response: &Response) -> String {
+    assert_eq!(response.status(), 200);
+    let id = response.headers()["x-thread-id"].to_str().unwrap().to_owned();
+    assert_eq!(response.headers()["location"], format!("/api/assistant/{id}").as_str());
+    id
+}
+
+/// One server-sent event.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sent {
+    pub(crate) id: Option<u64>,
+    pub(crate) event: String,
+    pub(crate) data: Value,
+}
+
+impl Sent {
+    /// The node it comes from.
+    pub(crate) fn node(&self) -> &str {
+        self.data["metadata"]["node"].as_str().unwrap_or_default()
+    }
+}
+
+/// The events of a stream that has ended.
+pub(crate) fn read(text: &str) -> Vec<Sent> {
+    text.split("\n\n").filter_map(block).collect()
+}
+
+fn block(block: &str) -> Option<Sent> {
+    let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    let (event, data) = (field("event")?, field("data")?);
+    let id = field("id").map(|id| id.parse().unwrap());
+    Some(Sent { id, event: event.to_owned(), data: serde_json::from_str(data).unwrap() })
+}
+
+/// The events that are not about the run itself.
+pub(crate) fn of_work(sent: &[Sent]) -> Vec<&Sent> {
+    let is_work = |sent: &&Sent| !sent.event.starts_with("on_chain") && sent.event != "on_checkpoint";
+    sent.iter().filter(is_work).collect()
+}
+
+/// A script that says its next line once for each permit.
+#[derive(Clone)]
+pub(crate) struct Gated {
+    pub(crate) script: Scripted,
+    pub(crate) gate: Arc<Semaphore>,
+}
+
+impl Gated {
+    pub(crate) fn new(script: Scripted) -> Self {
+        Self { script, gate: Arc::new(Semaphore::new(0)) }
+    }
+}
+
+impl Model for Gated {
+    fn info(&self) -> ModelInfo {
+        SharedModel::from(self.script.clone()).info()
+    }
+
+    async fn answer(&self, request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
+        self.gate.acquire().await.unwrap().forget();
+        SharedModel::from(self.script.clone()).answer(request, out).await
+    }
+}
+
+/// A folder that is gone after the test.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("superstep-assistant-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,272 @@
+//! Conversations over HTTP beyond one turn: gone on with, joined again, stopped, listed, moved to another store.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use superstep::core::id::ThreadId;
+use superstep::model::{Reply, Scripted};
+use superstep::transfer::{self, Name};
+use superstep_assistant::prompt::Task;
+use superstep_assistant::{Settings, app};
+use superstep_server::{Config, Models, Stores};
+
+use crate::served::{Folder, Gated, begun, of_work, platform, question, settings, started};
+use crate::support::{Fake, asks, no_tools, plan};
+
+/// Two turns without tools.
+fn two_turns() -> Scripted {
+    Scripted::new([no_tools(), Reply::text("Hello Ana."), no_tools(), Reply::text("You said hello.")])
+}
+
+fn texts(shown: &Value) -> Vec<&str> {
+    shown["messages"].as_array().unwrap().iter().map(|message| message["text"].as_str().unwrap()).collect()
+}
+
+/// R-PLN-1, R-PLN-50, R-SRV-9: a second turn tells only what is its own; a reader that comes back misses nothing.
+#[tokio::test]
+async fn a_conversation_has_turns() {
+    let script = two_turns();
+    let platform = platform(script.clone()).await;
+    let (id, first) = platform.ask("Hello", json!({})).await;
+    let (again, second) = platform.ask("What did I say?", json!({ "sessionId": id, "model": null })).await;
+    assert_eq!((&again, second[0].event.as_str()), (&id, "on_chain_start"));
+    assert!(first.last().unwrap().id < second[0].id);
+    assert_eq!(of_work(&second).iter().filter(|sent| sent.event == "on_chat_model_start").count(), 2);
+    let shown = platform.session(&id).await;
+    assert_eq!(texts(&shown), ["Hello", "Hello Ana.", "What did I say?", "You said hello."]);
+    assert_eq!(asks(&script, Task::Plan)[1].history.len(), 2, "without a name it is the model of the turn before");
+    assert!(shown["summary"].as_str().unwrap().contains("Hello"));
+    let whole = platform.stream(&id, None).await;
+    assert!(whole.len() >= first.len() + second.len() - 4);
+    for cut in [0, whole.len() / 3, whole.len() / 2, whole.len() - 2] {
+        let rest = platform.stream(&id, whole[cut].id).await;
+        assert_eq!(rest, whole[cut + 1..], "after {cut}");
+    }
+}
+
+/// R-PLN-52, R-SRV-11: a turn goes on when its reader leaves, and can be joined again; while it runs nobody begins another.
+#[tokio::test]
+async fn a_turn_goes_on_when_its_reader_leaves() {
+    let model = Gated::new(two_turns());
+    let platform = platform(model.clone()).await;
+    let response = platform.post("/api/assistant", &question("Hello", &json!({}))).await;
+    let id = begun(&response);
+    drop(response);
+    assert_eq!(platform.session(&id).await["status"], "running");
+    assert_eq!(platform.wait("Me too", json!({ "sessionId": id })).await.0, 409);
+    let (sent, ()) = tokio::join!(platform.stream(&id, None), async { model.gate.add_permits(2) });
+    assert_eq!((sent[0].event.as_str(), sent.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
+    let shown = platform.session(&id).await;
+    assert_eq!((&shown["status"], texts(&shown)[1]), (&json!("completed"), "Hello Ana."));
+}
+
+/// R-SRV-11: a turn that is not to go on stops after the step that runs when its reader leaves.
+#[tokio::test]
+async fn a_turn_stops_when_its_reader_leaves() {
+    let model = Gated::new(two_turns());
+    let platform = platform(model.clone()).await;
+    let response = platform.post("/api/assistant", &question("Hello", &json!({ "detach": false }))).await;
+    let id = begun(&response);
+    drop(response);
+    let thread = ThreadId::from(id.as_str());
+    while !platform.server.desk().is_stopping(&thread) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    model.gate.add_permits(2);
+    platform.stream(&id, None).await;
+    let shown = platform.session(&id).await;
+    assert_eq!((&shown["status"], texts(&shown)), (&json!("stopped"), vec!["Hello"]));
+    assert_eq!(model.script.left(), 3, "the answer was not written");
+}
+
+/// R-PLN-52: a turn that runs is stopped, one that asks is set aside, and the conversation goes on with the next.
+#[tokio::test]
+async fn a_turn_is_stopped() {
+    let script = Scripted::new([no_tools(), Reply::text("Never said."), no_tools(), Reply::text("Here I am.")]);
+    let model = Gated::new(script.then(plan(&[("c1", "forget_memory", json!({ "key": "x" }), &[])])));
+    let platform = platform(model.clone()).await;
+    let response = platform.post("/api/assistant", &question("Hello", &json!({}))).await;
+    let id = begun(&response);
+    assert_eq!(platform.stop(&id).await, 202);
+    platform.stream(&id, None).await;
+    assert_eq!(platform.session(&id).await["status"], "stopped");
+    assert_eq!(platform.stop(&id).await, 409);
+    assert_eq!(platform.answer(&id, json!("x")).await, 409);
+    model.gate.add_permits(9);
+    // Nothing of the script was used by the turn that was stopped.
+    let (_, said) = platform.wait("Are you there?", json!({ "sessionId": id })).await;
+    assert_eq!(said["answer"], "Never said.");
+    platform.ask("And now?", json!({ "sessionId": id })).await;
+    platform.ask("Forget it", json!({ "sessionId": id })).await;
+    assert_eq!(platform.session(&id).await["status"], "waiting");
+    assert_eq!(platform.stop(&id).await, 202);
+    let shown = platform.session(&id).await;
+    assert_eq!((&shown["status"], &shown["waiting"]), (&json!("stopped"), &Value::Null));
+}
+
+/// R-PLN-51: a conversation in SQLite is there after a restart, with its events, and goes on.
+#[tokio::test]
+async fn a_conversation_is_there_after_a_restart() {
+    let folder = Folder::new("restart");
+    let file = folder.path().join("sessions.db");
+    let script = two_turns();
+    let config = || async { Config::new(Stores::sqlite(&file).await.unwrap()) };
+    let first = started(settings(), config().await, script.clone()).await;
+    let (id, sent) = first.ask("Hello", json!({})).await;
+    let before = first.session(&id).await;
+    first.server.shutdown().await;
+    let second = started(settings(), config().await, script.clone()).await;
+    assert_eq!(second.session(&id).await, before);
+    let told = second.stream(&id, None).await;
+    let kept: Vec<_> = sent.iter().filter(|sent| sent.event != "on_chat_model_stream").collect();
+    assert_eq!(told.iter().collect::<Vec<_>>(), kept);
+    let (_, said) = second.wait("What did I say?", json!({ "sessionId": id })).await;
+    assert_eq!(said["answer"], "You said hello.");
+    assert_eq!(asks(&script, Task::Plan)[1].history[0].text, "Hello");
+    assert_eq!(second.json("/api/assistant?userId=ana").await["sessions"][0]["title"], "Hello");
+}
+
+/// R-PLN-51: the same conversation moves from memory into SQLite by export and import, and stays its user's.
+#[tokio::test]
+async fn a_conversation_moves_to_another_store() {
+    let (script, folder) = (two_turns(), Folder::new("move"));
+    let (here, there) = (Stores::memory(), Stores::sqlite(folder.path().join("sessions.db")).await.unwrap());
+    let first = started(settings(), Config::new(here.clone()), script.clone()).await;
+    let (id, _) = first.ask("Hello", json!({})).await;
+    first.server.shutdown().await;
+    let mut file = Vec::new();
+    transfer::export(here.checkpoints, id.as_str(), &mut file).await.unwrap();
+    transfer::import(there.checkpoints.clone(), &file[..], Name::Same).await.unwrap();
+    let second = started(settings(), Config::new(there), script.clone()).await;
+    let of_another = second.wait("Mine now?", json!({ "sessionId": id, "userId": "sam" })).await;
+    assert_eq!(of_another.0, 403);
+    let (_, said) = second.wait("What did I say?", json!({ "sessionId": id })).await;
+    assert_eq!(said["answer"], "You said hello.");
+    let shown = second.session(&id).await;
+    assert_eq!(texts(&shown), ["Hello", "Hello Ana.", "What did I say?", "You said hello."]);
+    assert_eq!(asks(&script, Task::Plan)[1].history.len(), 2);
+}
+
+/// R-PLN-66: everybody sees their own conversations, the newest first.
+#[tokio::test]
+async fn conversations_are_listed() {
+    let platform = platform(Scripted::default()).await;
+    let local = |user: &str| json!({ "model": "local", "userId": user });
+    let (first, _) = platform.ask("The first question", local("ana")).await;
+    platform.ask("A question of Sam", local("sam")).await;
+    let (second, _) = platform.ask(&"word ".repeat(50), local("ana")).await;
+    let listed = platform.json("/api/assistant?userId=ana").await;
+    let ids: Vec<&Value> = listed["sessions"].as_array().unwrap().iter().map(|session| &session["sessionId"]).collect();
+    assert_eq!(ids, [&json!(second), &json!(first)]);
+    let session = &listed["sessions"][1];
+    assert_eq!((&session["title"], &session["status"]), (&json!("The first question"), &json!("completed")));
+    assert!(session["updatedAt"].is_string());
+    assert!(listed["sessions"][0]["title"].as_str().unwrap().chars().count() <= 103);
+    let one = platform.json("/api/assistant?userId=ana&limit=1").await;
+    assert_eq!(one["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(platform.json("/api/assistant?userId=sam").await["sessions"].as_array().unwrap().len(), 1);
+    platform.ask("Once more", json!({ "model": "local", "sessionId": first })).await;
+    let title = &platform.session(&first).await["title"];
+    assert_eq!(title, "The first question", "it keeps what it began with");
+}
+
+/// R-PLN-47: a user lists what is remembered and deletes it; others do not see it.
+#[tokio::test]
+async fn what_is_remembered_is_listed_and_deleted() {
+    let platform = platform(Scripted::default()).await;
+    platform.ask("Remember that I weigh in kilograms", json!({ "model": "local" })).await;
+    let facts = platform.json("/api/assistant/memory?userId=ana").await;
+    let [fact] = facts["facts"].as_array().unwrap().as_slice() else { panic!("one fact: {facts}") };
+    assert_eq!((&fact["text"], &fact["date"]), (&json!("I weigh in kilograms"), &json!("2026-11-02")));
+    assert!(fact["source"].as_str().unwrap().starts_with("asked-"));
+    assert_eq!(platform.json("/api/assistant/memory?userId=sam").await["facts"], json!([]));
+    let path = format!("/api/assistant/memory/{}", fact["key"].as_str().unwrap());
+    let delete = |user: &str| platform.client.delete(platform.url(&format!("{path}?userId={user}"))).send();
+    assert_eq!(delete("sam").await.unwrap().status(), 404);
+    assert_eq!(delete("nobody").await.unwrap().status(), 403);
+    assert_eq!(delete("ana").await.unwrap().status(), 204);
+    assert_eq!(delete("ana").await.unwrap().status(), 404);
+    assert_eq!(platform.json("/api/assistant/memory?userId=ana").await["facts"], json!([]));
+}
+
+/// R-PLN-56, R-PLN-54, R-PLN-25: a page learns what can be chosen: models, users, tools, tables, examples.
+#[tokio::test]
+async fn a_page_learns_what_there_is() {
+    let platform = platform(Scripted::default()).await;
+    let settings = platform.json("/api/assistant/settings").await;
+    let local = &settings["models"][0];
+    assert_eq!((&local["name"], &local["label"]), (&json!("local"), &json!("rule-based, no language model")));
+    assert_eq!(settings["models"][1]["name"], "script");
+    let ana = settings["users"].as_array().unwrap().iter().find(|user| user["id"] == "ana").unwrap();
+    assert_eq!(ana, &json!({ "id": "ana", "name": "Ana Petrova", "role": "analyst" }));
+    let tools = settings["tools"].as_array().unwrap();
+    let destructive: Vec<&Value> =
+        tools.iter().filter(|tool| tool["destructive"] == true).map(|tool| &tool["name"]).collect();
+    assert_eq!(destructive, ["forget_memory"]);
+    assert!(
+        tools.iter().any(|tool| tool["name"] == "search_docs") && !tools.iter().any(|tool| tool["name"] == "fetch_url")
+    );
+    let tables = settings["data"]["tables"].as_array().unwrap();
+    assert!(tables.iter().any(|table| table["name"] == "orders" && table["rows"] == 904));
+    assert_eq!(settings["examples"], json!(["How many orders shipped late in October?"]));
+    assert_eq!(settings["limits"]["messageBytes"], 32768);
+    let graphs = platform.server.desk().served("assistant").unwrap();
+    assert_eq!(graphs.name(), "assistant");
+}
+
+/// R-PLN-57: the sample runs from a folder of its own, which it is written to.
+#[tokio::test]
+async fn the_sample_is_all_it_needs() {
+    let folder = Folder::new("sample");
+    let settings = Settings::sample(folder.path());
+    assert_eq!(settings.today.as_deref(), Some("2026-11-02"));
+    let script = Scripted::new([
+        plan(&[("c1", "search_docs", json!({ "query": "late order" }), &[])]),
+        Reply::text("An order is late when it ships after its due date [1]."),
+    ]);
+    let platform = started(settings, Config::new(Stores::memory()), script).await;
+    let (_, said) = platform.wait("When is an order late?", json!({})).await;
+    let reference = &said["references"][0];
+    assert_eq!((&reference["tool"], &reference["query"]), (&json!("search_docs"), &json!("late order")));
+    assert!(reference["source"].as_str().unwrap().contains(".md#"), "{reference}");
+    let examples = platform.json("/api/assistant/settings").await["examples"].clone();
+    assert!(examples.as_array().unwrap().len() > 3);
+}
+
+/// R-PLN-56, R-PLN-58: without a name it is rules that answer, from the same graph, and everybody is told. They answer
+/// what the page proposes.
+#[tokio::test]
+async fn rules_answer_what_the_page_proposes() {
+    let folder = Folder::new("rules");
+    let settings = Settings::sample(folder.path());
+    let examples = settings.examples.clone();
+    let platform = started(settings, Config::new(Stores::memory()), Scripted::default()).await;
+    for example in &examples {
+        let body = json!({ "message": example, "userId": "ana", "sessionId": "rules" });
+        let request = platform.client.post(platform.url("/api/assistant")).header("accept", "application/json");
+        let said: Value = request.json(&body).send().await.unwrap().json().await.unwrap();
+        assert_eq!(said["model"]["label"], "rule-based, no language model");
+        let answer = said["answer"].as_str().unwrap_or_default();
+        // The three of one name are asked about.
+        assert_eq!(said["waiting"]["kind"] == "clarification", example.contains("Miller"), "{said}");
+        assert_eq!(answer.is_empty(), example.contains("Miller"), "{example}");
+        assert!(!answer.contains("do not know"), "{example}: {answer}");
+        if example.contains("late in October") {
+            assert!(answer.contains("37") && said["references"][0]["source"] == "shop", "{said}");
+        }
+    }
+}
+
+/// R-PLN-55: tools of others stand beside the assistant's own, and none takes the name of one of those.
+#[tokio::test]
+async fn tools_of_others_are_used() {
+    let found = Fake::giving("web_search", json!({ "results": [{ "title": "Tents", "url": "https://example.org" }] }));
+    let script = Scripted::new([plan(&[("c1", "web_search", json!({}), &[])]), Reply::text("Tents [1].")]);
+    let more = Settings { more_tools: vec![found.clone().into()], ..settings() };
+    let platform = started(more, Config::new(Stores::memory()), script).await;
+    let (_, said) = platform.wait("What do others sell?", json!({})).await;
+    assert_eq!((&said["answer"], found.calls().len()), (&json!("Tents [1]."), 1));
+    let taken = Fake::giving("bq_query", json!({}));
+    let more = Settings { more_tools: vec![taken.into()], ..settings() };
+    assert!(app(more, Models::default()).is_err());
+}

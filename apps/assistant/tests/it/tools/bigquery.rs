@@ -1,0 +1,163 @@
+//! BigQuery, played by a server on this machine.
+
+use std::sync::{Arc, Mutex};
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use superstep::settings::Secret;
+use superstep::tool::SharedTool;
+use superstep_assistant::tools::query::bigquery::BigQuery;
+use superstep_assistant::tools::{ToolSettings, tools};
+use tokio::net::TcpListener;
+
+use super::{call, caller, kind, shop};
+
+/// What was asked, and what is answered instead of the usual.
+#[derive(Clone, Default)]
+struct Fake(Arc<Mutex<Played>>);
+
+#[derive(Default)]
+struct Played {
+    asked: Vec<Value>,
+    refusal: Option<(u16, Value)>,
+    bytes: u64,
+    is_slow: bool,
+}
+
+impl Fake {
+    fn answer(&self, asked: Value, headers: &HeaderMap) -> (StatusCode, Json<Value>) {
+        let mut played = self.0.lock().unwrap();
+        let is_dry = asked["dryRun"] == json!(true);
+        played.asked.push(asked);
+        assert_eq!(headers["authorization"], "Bearer t0ken");
+        if let Some((status, body)) = &played.refusal {
+            return (StatusCode::from_u16(*status).unwrap(), Json(body.clone()));
+        }
+        let body = match (is_dry, played.is_slow) {
+            (true, _) => json!({"totalBytesProcessed": played.bytes.to_string(), "jobComplete": true}),
+            (false, true) => json!({"jobComplete": false, "jobReference": {"jobId": "job_1-a", "location": "EU"}}),
+            (false, false) => rows(),
+        };
+        (StatusCode::OK, Json(body))
+    }
+}
+
+fn rows() -> Value {
+    let fields = json!([
+        {"name": "id", "type": "INTEGER"}, {"name": "total", "type": "NUMERIC"}, {"name": "paid", "type": "BOOLEAN"},
+        {"name": "at", "type": "TIMESTAMP"}, {"name": "tags", "type": "STRING", "mode": "REPEATED"},
+        {"name": "who", "type": "RECORD", "fields": [{"name": "city", "type": "STRING"}]},
+    ]);
+    let cells = json!([
+        {"v": "7"}, {"v": "44.9"}, {"v": "true"}, {"v": "1.7E9"}, {"v": [{"v": "a"}, {"v": "b"}]},
+        {"v": {"f": [{"v": null}]}},
+    ]);
+    json!({"jobComplete": true, "totalRows": "2", "schema": {"fields": fields}, "rows": [{"f": cells}]})
+}
+
+/// A server, and tools that ask it.
+async fn served(fake: &Fake) -> Vec<SharedTool> {
+    let ask = |State(fake): State<Fake>, headers: HeaderMap, Json(asked): Json<Value>| async move {
+        fake.answer(asked, &headers)
+    };
+    let wait = |State(fake): State<Fake>, Path(job): Path<String>| async move {
+        fake.0.lock().unwrap().asked.push(json!({ "job": job }));
+        Json(rows())
+    };
+    let router = Router::new()
+        .route("/bigquery/v2/projects/acme/queries", post(ask))
+        .route("/bigquery/v2/projects/acme/queries/{job}", get(wait))
+        .with_state(fake.clone());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let bigquery = BigQuery::new("acme", vec!["sales".to_owned(), "crm".to_owned()], Secret::new("t0ken")).unwrap();
+    let bigquery = Some(Arc::new(bigquery.address(address).max_bytes(1_000)));
+    tools(&ToolSettings { bigquery, ..ToolSettings::new(shop()) }).unwrap()
+}
+
+/// R-PLN-53: the cost is asked first, then the query, and values come out as what they mean.
+#[tokio::test]
+async fn the_cost_is_asked_before_the_query() {
+    let fake = Fake::default();
+    let tools = served(&fake).await;
+    let answer = call(&tools, "bq_query", json!({"sql": "SELECT id FROM orders", "max_rows": 1}), &caller(&[], &[]))
+        .await
+        .unwrap();
+    let row = json!([[7, 44.9, true, "2023-11-14T22:13:20Z", ["a", "b"], {"city": null}]]);
+    assert_eq!((&answer["rows"], &answer["truncated"]), (&row, &json!(true)));
+    let asked = std::mem::take(&mut fake.0.lock().unwrap().asked);
+    assert_eq!((&asked[0]["dryRun"], asked.len()), (&json!(true), 2));
+    assert_eq!(asked[1]["dryRun"], Value::Null);
+    assert_eq!((&asked[1]["useLegacySql"], &asked[1]["maxResults"]), (&json!(false), &json!(1)));
+    assert_eq!(asked[1]["maximumBytesBilled"], "1000");
+    assert_eq!(asked[1]["defaultDataset"], json!({"projectId": "acme", "datasetId": "sales"}));
+
+    let local =
+        call(&tools, "bq_query", json!({"sql": "SELECT count(*) FROM orders", "dataset": "shop"}), &caller(&[], &[]))
+            .await;
+    assert_eq!(local.unwrap()["rows"], json!([[904]]));
+    assert!(fake.0.lock().unwrap().asked.is_empty(), "the local data is asked here");
+    let other = call(&tools, "bq_query", json!({"sql": "SELECT 1", "dataset": "secret"}), &caller(&[], &[])).await;
+    assert_eq!(kind(&other), "unknown_table");
+}
+
+/// R-PLN-53, R-PLN-69: what costs too much, writes, or is hidden never reaches the service as a query.
+#[tokio::test]
+async fn what_may_not_run_is_not_sent() {
+    let fake = Fake::default();
+    fake.0.lock().unwrap().bytes = 1_001;
+    let tools = served(&fake).await;
+    let costly = call(&tools, "bq_query", json!({"sql": "SELECT id FROM orders"}), &caller(&[], &[])).await;
+    assert_eq!(kind(&costly), "refused");
+    assert!(costly.unwrap_err().contains("1001 bytes"));
+    assert_eq!(fake.0.lock().unwrap().asked.len(), 1, "only the cost was asked");
+    let ana = caller(&["salaries"], &["customers.email"]);
+    for (sql, expected) in [
+        ("DELETE FROM orders WHERE true", "refused"),
+        ("SELECT * FROM salaries", "forbidden"),
+        ("SELECT * FROM customers", "forbidden"),
+        ("SELECT id FROM other.orders", "refused"),
+    ] {
+        assert_eq!(kind(&call(&tools, "bq_query", json!({ "sql": sql }), &ana).await), expected, "{sql}");
+    }
+    assert_eq!(fake.0.lock().unwrap().asked.len(), 1);
+}
+
+/// R-PLN-53: a job that takes longer is waited for.
+#[tokio::test]
+async fn a_slow_job_is_waited_for() {
+    let fake = Fake::default();
+    fake.0.lock().unwrap().is_slow = true;
+    let tools = served(&fake).await;
+    let answer = call(&tools, "bq_query", json!({"sql": "SELECT id FROM orders"}), &caller(&[], &[])).await.unwrap();
+    assert_eq!(answer["count"], 1);
+    assert_eq!(fake.0.lock().unwrap().asked[2], json!({"job": "job_1-a"}));
+}
+
+/// R-PLN-34: failures of the service are told apart, and only those that may pass are tried again.
+#[tokio::test]
+async fn failures_are_told_apart() {
+    let fake = Fake::default();
+    let tools = served(&fake).await;
+    let error = |reason: &str| json!({"error": {"message": "said\u{7} so", "errors": [{"reason": reason}]}});
+    for (status, reason, expected, is_retryable) in [
+        (400, "invalidQuery", "invalid", false),
+        (401, "authError", "unavailable", false),
+        (403, "accessDenied", "forbidden", false),
+        (403, "rateLimitExceeded", "unavailable", true),
+        (404, "notFound", "unknown_table", false),
+        (429, "", "unavailable", true),
+        (500, "", "unavailable", true),
+        (503, "", "unavailable", true),
+    ] {
+        fake.0.lock().unwrap().refusal = Some((status, error(reason)));
+        let Value::Object(args) = json!({"sql": "SELECT 1"}) else { unreachable!() };
+        let failed = tools[0].call(caller(&[], &[]).invocation("c1", args)).await.unwrap_err();
+        assert_eq!((failed.message.split(':').next().unwrap(), failed.retryable), (expected, is_retryable), "{status}");
+        assert!(!failed.message.contains("t0ken") && !failed.message.contains('\u{7}'), "{failed}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Data of one's own: SQLite files, CSV and Parquet files.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use superstep::Code;
+use superstep_assistant::data::{Data, Kind};
+use superstep_assistant::tools::{ToolSettings, tools};
+
+use super::{call, caller, fresh, kind};
+
+async fn ask(data: Data, sql: &str) -> Result<Value, String> {
+    let tools = tools(&ToolSettings::new(Arc::new(data))).unwrap();
+    call(&tools, "bq_query", json!({ "sql": sql }), &caller(&[], &[])).await
+}
+
+/// R-PLN-53: a SQLite file is asked as it is, and cannot be written.
+#[tokio::test]
+async fn a_sqlite_file_is_asked_and_not_written() {
+    let path = fresh("sqlite").join("shop.db");
+    let connection = Connection::open(&path).unwrap();
+    let table = "CREATE TABLE notes (\n id INTEGER PRIMARY KEY,\n text TEXT /* x */ -- what it says\n);
+        INSERT INTO notes VALUES (1, 'one'), (2, NULL); CREATE VIEW firsts AS SELECT * FROM notes WHERE id = 1;";
+    connection.execute_batch(table).unwrap();
+    drop(connection);
+    let before = fs::read(&path).unwrap();
+    let data = Data::open(&path).unwrap();
+    assert_eq!(data.catalog().table("notes").unwrap().column("text").unwrap().about, "what it says");
+    assert_eq!(data.catalog().table("firsts").unwrap().rows, 1);
+    let answer = ask(data, "SELECT n.id, f.text FROM notes n LEFT JOIN firsts f USING (id) ORDER BY 1").await.unwrap();
+    assert_eq!(answer["rows"], json!([[1, "one"], [2, null]]));
+    let refused = ask(Data::open(&path).unwrap(), "DELETE FROM notes").await;
+    assert_eq!(kind(&refused), "refused");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+/// R-PLN-53: CSV files without a schema get kinds from their values; empty fields are nothing.
+#[tokio::test]
+async fn csv_files_without_a_schema_are_loaded() {
+    let folder = fresh("csv");
+    let text = "\u{feff}id,name,price,postcode,day\n1,\"Stove, small\",12.50,01234,2026-10-01\n2,,7,99999,2026-10-02\n";
+    fs::write(folder.join("things.csv"), text).unwrap();
+    fs::write(folder.join("notes.txt"), "left alone").unwrap();
+    let data = Data::open(&folder).unwrap();
+    let kinds: Vec<Kind> = data.catalog().tables[0].columns.iter().map(|column| column.kind).collect();
+    assert_eq!(kinds, [Kind::Integer, Kind::Text, Kind::Decimal, Kind::Text, Kind::Date]);
+    let answer = ask(data, "SELECT id, name, price, postcode FROM things ORDER BY id").await.unwrap();
+    assert_eq!(answer["rows"], json!([[1, "Stove, small", 12.5, "01234"], [2, null, 7, "99999"]]));
+}
+
+/// R-PLN-53: Parquet files are loaded with their kinds, days as days and money with its decimals.
+#[tokio::test]
+async fn parquet_files_are_loaded() {
+    let folder = fresh("parquet");
+    write_parquet(&folder.join("sales.parquet"));
+    fs::write(folder.join("shops.csv"), "id,city\n7,Freiburg\n8,Kempten\n").unwrap();
+    let data = Data::open(&folder).unwrap();
+    let sales = data.catalog().table("sales").unwrap();
+    let kinds: Vec<(&str, Kind)> = sales.columns.iter().map(|column| (column.name.as_str(), column.kind)).collect();
+    let expected = [("shop", Kind::Integer), ("day", Kind::Date), ("amount", Kind::Decimal), ("who", Kind::Text)];
+    assert_eq!(kinds, expected);
+    let sql = "SELECT city, day, amount, who FROM sales JOIN shops ON shops.id = shop ORDER BY day";
+    let answer = ask(data, sql).await.unwrap();
+    let expected = json!([["Freiburg", "2024-10-04", 44.9, "Ana"], ["Kempten", "2024-10-05", -0.05, null]]);
+    assert_eq!(answer["rows"], expected);
+}
+
+fn write_parquet(path: &Path) {
+    let schema = "message sales { REQUIRED INT64 shop; REQUIRED INT32 day (DATE);
+        REQUIRED INT64 amount (DECIMAL(10,2)); OPTIONAL BYTE_ARRAY who (UTF8); }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut writer = SerializedFileWriter::new(File::create(path).unwrap(), schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&[7, 8], None, None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int32Type>().write_batch(&[20_000, 20_001], None, None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&[4_490, -5], None, None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<ByteArrayType>().write_batch(&[ByteArray::from("Ana")], Some(&[1, 0]), None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+/// R-PLN-53: what cannot be loaded is refused by the name of its file.
+#[test]
+fn what_cannot_be_loaded_is_named() {
+    type Files = &'static [(&'static str, &'static str)];
+    let rows: [(&str, Files, &str); 7] = [
+        ("empty", &[("readme.md", "nothing")], "*.csv"),
+        ("ragged", &[("a.csv", "x,y\n1\n")], "a.csv"),
+        ("schema", &[("schema.sql", "CREATE TABLE a (x"), ("a.csv", "x\n1\n")], "schema.sql"),
+        ("columns", &[("schema.sql", "CREATE TABLE a (x)"), ("a.csv", "z\n1\n")], "a.csv"),
+        ("check", &[("schema.sql", "CREATE TABLE a (x INTEGER CHECK (x > 5))"), ("a.csv", "x\n1\n")], "row 1"),
+        ("attach", &[("schema.sql", "ATTACH 'other.db' AS other"), ("a.csv", "x\n1\n")], "schema.sql"),
+        ("parquet", &[("a.parquet", "not one")], "a.parquet"),
+    ];
+    for (name, files, expected) in rows {
+        let folder = fresh(&format!("broken-{name}"));
+        for (file, text) in files {
+            fs::write(folder.join(file), text).unwrap();
+        }
+        let error = Data::open(&folder).unwrap_err();
+        assert_eq!(error.code(), Code::ConfigInvalid, "{name}");
+        assert!(error.message().contains(expected), "{name}: {error}");
+    }
+    assert!(Data::open(Path::new("/no/such/data")).unwrap_err().message().contains("/no/such/data"));
+}

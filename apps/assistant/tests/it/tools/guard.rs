@@ -1,0 +1,290 @@
+//! The guard: what only reads passes, whatever it is dressed in.
+
+use proptest::prelude::*;
+use rusqlite::Connection;
+use serde_json::json;
+use superstep_assistant::tools::Access;
+use superstep_assistant::tools::query::guard::{Guard, Language};
+
+use super::{call, caller, kind, plain};
+
+fn check(sql: &str, language: Language, access: &Access) -> String {
+    let tables = (language == Language::Sqlite).then(|| vec!["orders", "customers", "employees"]);
+    let places = if language == Language::Sqlite { vec!["main"] } else { vec!["acme", "shop"] };
+    match (Guard { language, tables, places, access }).check(sql) {
+        Ok(tables) => format!("fine {}", tables.join(" ")).trim_end().to_owned(),
+        Err(error) => error.message.split(':').next().unwrap().to_owned(),
+    }
+}
+
+fn local(sql: &str) -> String {
+    check(sql, Language::Sqlite, &Access::default())
+}
+
+/// R-PLN-53: queries that only read pass, however long they are.
+#[test]
+fn what_only_reads_passes() {
+    for (sql, expected) in [
+        ("SELECT 1", "fine"),
+        ("select count(*) from Orders;", "fine orders"),
+        ("SELECT * FROM main.orders", "fine orders"),
+        ("VALUES (1), (2)", "fine"),
+        ("WITH late AS (SELECT * FROM orders) SELECT count(*) FROM late", "fine orders"),
+        ("SELECT 'a;b', \"total\" FROM orders -- ; DELETE", "fine orders"),
+        ("/* DROP TABLE orders; */ SELECT 1", "fine"),
+        ("SELECT 'DELETE FROM orders'", "fine"),
+        (
+            "SELECT a.id FROM orders a JOIN customers b ON a.id = b.id WHERE a.id IN (SELECT id FROM orders)",
+            "fine customers orders",
+        ),
+        ("SELECT id FROM orders UNION ALL SELECT id FROM customers EXCEPT SELECT 3", "fine customers orders"),
+        ("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 5) SELECT sum(x) FROM n", "fine"),
+        (
+            "SELECT strftime('%Y-%m', ordered_at) m, round(sum(total), 2) FROM orders GROUP BY m HAVING count(*) > 2 ORDER BY 2 DESC LIMIT 3",
+            "fine orders",
+        ),
+        ("SELECT row_number() OVER (PARTITION BY status ORDER BY id) FROM orders", "fine orders"),
+        ("SELECT count(*) FILTER (WHERE total > 5) FROM orders", "fine orders"),
+        ("SELECT value FROM json_each('[1,2]')", "fine"),
+        ("SELECT CASE WHEN EXISTS (SELECT 1 FROM customers) THEN 1 ELSE 2 END", "fine customers"),
+    ] {
+        assert_eq!(local(sql), expected, "{sql}");
+    }
+}
+
+/// R-PLN-69: everything else is refused before it runs.
+#[test]
+fn what_does_more_than_read_is_refused() {
+    for sql in [
+        "DELETE FROM orders",
+        "INSERT INTO orders VALUES (1)",
+        "UPDATE orders SET total = 0",
+        "REPLACE INTO orders VALUES (1)",
+        "DROP TABLE orders",
+        "CREATE TABLE x (a)",
+        "CREATE TEMP TABLE x AS SELECT 1",
+        "CREATE VIEW x AS SELECT 1",
+        "ALTER TABLE orders RENAME TO x",
+        "ATTACH DATABASE '/etc/passwd' AS x",
+        "ATTACH 'other.db' AS other",
+        "DETACH main",
+        "PRAGMA writable_schema = 1",
+        "PRAGMA table_info(orders)",
+        "VACUUM INTO '/tmp/copy.db'",
+        "BEGIN; SELECT 1; COMMIT",
+        "SELECT 1; SELECT 2",
+        "SELECT 1; DELETE FROM orders",
+        "SELECT 1;\u{a0}DELETE FROM orders",
+        "SELECT 1 /* ; */ ; DROP TABLE orders --",
+        "WITH x AS (DELETE FROM orders RETURNING *) SELECT * FROM x",
+        "WITH x AS (INSERT INTO orders VALUES (1) RETURNING *) SELECT * FROM x",
+        "WITH x AS (SELECT 1) DELETE FROM orders",
+        "WITH x AS (SELECT 1) UPDATE orders SET total = 0",
+        "EXPLAIN DELETE FROM orders",
+        "SELECT * INTO copy FROM orders",
+        "SELECT load_extension('x')",
+        "SELECT LOAD_EXTENSION('x')",
+        "SELECT readfile('/etc/passwd')",
+        "SELECT writefile('/tmp/x', 'y')",
+        "SELECT edit('x')",
+        "SELECT fts3_tokenizer('x')",
+        "SELECT randomblob(1000000000)",
+        "SELECT zeroblob(1000000000)",
+        "SELECT sqlite_version()",
+        "SELECT * FROM sqlite_master",
+        "SELECT sql FROM main.sqlite_schema",
+        "SELECT * FROM \"sqlite_master\"",
+        "SELECT * FROM [sqlite_temp_master]",
+        "SELECT (SELECT sql FROM SQLITE_MASTER LIMIT 1)",
+        "SELECT * FROM pragma_table_info('orders')",
+        "SELECT * FROM orders WHERE id IN (SELECT rootpage FROM sqlite_schema)",
+        "WITH sqlite_master AS (SELECT 1) SELECT * FROM sqlite_master",
+        "SELECT * FROM temp.orders",
+        "SELECT * FROM other.orders",
+        "SELECT * FROM dbstat",
+        "SELECT * FROM fsdir('/')",
+        "SELECT * FROM orders FOR UPDATE",
+    ] {
+        let found = local(sql);
+        assert!(matches!(found.as_str(), "refused" | "invalid"), "{sql}: {found}");
+    }
+}
+
+/// R-PLN-69: what is no query is told apart from what is refused.
+#[test]
+fn what_is_no_query_is_invalid() {
+    let long = format!("SELECT {}1", "1, ".repeat(10_000));
+    let deep = format!("SELECT {}1", "1+".repeat(5_000));
+    let brackets = format!("SELECT {}1{}", "(".repeat(5_000), ")".repeat(5_000));
+    let unions = format!("SELECT 1{}", " UNION SELECT 1".repeat(1_000));
+    for sql in [
+        "",
+        "   ",
+        ";",
+        "-- nothing",
+        "hello",
+        "SELECT",
+        "SELECT * FROM",
+        ".load x",
+        ".shell ls",
+        "SELECT 'open",
+        "SELECT 1\0",
+        &long,
+        &deep,
+        &brackets,
+        &unions,
+    ] {
+        assert_eq!(local(sql), "invalid", "{sql:.60}");
+    }
+    // The longest that is read must not be too deep to be walked.
+    assert_eq!(local(&format!("SELECT 1{}", " + 1".repeat(590))), "fine");
+    assert_eq!(local(&format!("SELECT 1 WHERE 1 = 1{}", " OR 1".repeat(580))), "fine");
+}
+
+/// R-PLN-42, R-PLN-43: an unknown table is answered with the nearest; one that is hidden is not offered.
+#[test]
+fn an_unknown_table_is_answered_with_the_nearest() {
+    let access = Access { denied_tables: vec!["employees".to_owned()], ..Access::default() };
+    let tables = Some(vec!["orders", "customers", "employees"]);
+    let guard = Guard { language: Language::Sqlite, tables, places: vec!["main"], access: &access };
+    let message = |sql: &str| guard.check(sql).unwrap_err().message;
+    assert_eq!(
+        message("SELECT * FROM order_s"),
+        "unknown_table: there is no table `order_s`; did you mean `orders`? known: `orders`, `customers`"
+    );
+    for sql in [
+        "SELECT * FROM employees",
+        "SELECT * FROM EMPLOYEES e",
+        "SELECT * FROM main.\"Employees\"",
+        "SELECT (SELECT count(*) FROM employees)",
+        "SELECT 1 FROM orders WHERE id IN (SELECT id FROM (SELECT id FROM employees))",
+        "WITH x AS (SELECT * FROM employees) SELECT * FROM x",
+        "SELECT id FROM orders UNION SELECT id FROM employees",
+        "SELECT id FROM orders ORDER BY (SELECT max(id) FROM employees)",
+    ] {
+        assert!(message(sql).starts_with("forbidden: "), "{sql}: {}", message(sql));
+    }
+}
+
+/// R-PLN-53: where no database stands behind the guard, whatever might read a hidden column is refused.
+#[test]
+fn hidden_columns_are_refused_by_name_in_bigquery() {
+    let access = Access { denied_columns: vec!["customers.email".to_owned()], ..Access::default() };
+    for (sql, expected) in [
+        ("SELECT id FROM customers", "fine customers"),
+        ("SELECT id FROM `acme.shop.customers`", "fine customers"),
+        ("SELECT count(*) FROM customers", "fine customers"),
+        ("SELECT email FROM suppliers", "fine suppliers"),
+        ("SELECT email FROM customers", "forbidden"),
+        ("SELECT c.Email FROM shop.customers c", "forbidden"),
+        ("SELECT * FROM customers", "forbidden"),
+        ("SELECT c.* FROM customers c", "forbidden"),
+        ("SELECT c FROM customers c", "forbidden"),
+        ("SELECT TO_JSON_STRING(customers) FROM customers", "forbidden"),
+        ("SELECT x FROM (SELECT `email` AS x FROM `acme.shop.customers`)", "forbidden"),
+        ("SELECT * EXCEPT (id) FROM customers", "forbidden"),
+        ("SELECT id FROM `acme.shop.cust*`", "forbidden"),
+        ("SELECT id FROM other.customers", "refused"),
+        ("SELECT id FROM `evil.shop.customers`", "refused"),
+        ("SELECT * FROM shop.INFORMATION_SCHEMA.TABLES", "refused"),
+        ("SELECT * FROM EXTERNAL_QUERY('c', 'SELECT 1')", "refused"),
+        ("SELECT shop.remote(1)", "refused"),
+        ("EXPORT DATA OPTIONS(uri='gs://x') AS SELECT 1", "refused"),
+        ("SELECT 1 FROM suppliers NATURAL JOIN customers", "forbidden"),
+        ("CREATE TABLE shop.x AS SELECT 1", "refused"),
+        ("SELECT 1; DROP TABLE shop.orders", "refused"),
+        ("BEGIN SELECT 1; END", "refused"),
+    ] {
+        assert_eq!(check(sql, Language::BigQuery, &access), expected, "{sql}");
+    }
+}
+
+const WRITES: [&str; 12] = [
+    "DELETE FROM orders",
+    "INSERT INTO orders (id) VALUES (1)",
+    "UPDATE orders SET total = 0",
+    "DROP TABLE orders",
+    "CREATE TABLE x (a INTEGER)",
+    "ALTER TABLE orders ADD COLUMN x",
+    "ATTACH 'x' AS x",
+    "PRAGMA query_only = 0",
+    "VACUUM INTO 'x'",
+    "REINDEX orders",
+    "ANALYZE orders",
+    "REPLACE INTO orders (id) VALUES (1)",
+];
+
+const DRESSES: [&str; 12] = [
+    "{}",
+    "{};",
+    "SELECT 1; {}",
+    "{}; SELECT 1",
+    "/* SELECT */ {}",
+    "-- SELECT 1\n{}",
+    "WITH x AS ({}) SELECT * FROM x",
+    "SELECT * FROM ({})",
+    "SELECT ({})",
+    "SELECT 1 WHERE EXISTS ({})",
+    "EXPLAIN {}",
+    "SELECT 1 UNION {}",
+];
+
+/// Blanks of all kinds between words, and letters in any case.
+fn dressed(sql: &str, blanks: &[&str], cases: &[bool]) -> String {
+    let words = sql.split(' ').enumerate();
+    let word = |(at, word): (usize, &str)| {
+        let is_upper = cases[at % cases.len()];
+        let word = if is_upper { word.to_uppercase() } else { word.to_lowercase() };
+        format!("{word}{}", blanks[at % blanks.len()])
+    };
+    words.map(word).collect()
+}
+
+/// Whether SQLite itself says that a text is no statement, or one that only reads.
+fn is_harmless(sql: &str) -> bool {
+    let connection = Connection::open_in_memory().unwrap();
+    connection.execute_batch("CREATE TABLE orders (id, total); CREATE TABLE x (a)").unwrap();
+    connection.prepare(sql).map_or(true, |statement| statement.readonly() && statement.column_count() > 0)
+}
+
+proptest! {
+    /// R-PLN-69: no write passes, in whatever dress, and the data is as before.
+    #[test]
+    fn no_write_passes(
+        write in prop::sample::select(&WRITES[..]),
+        dress in prop::sample::select(&DRESSES[..]),
+        blanks in prop::collection::vec(prop::sample::select(&[" ", "\n", "\t", "/**/ ", " -- x\n", "\u{a0}", "\u{2003}"][..]), 1..6),
+        cases in prop::collection::vec(any::<bool>(), 1..6),
+    ) {
+        let sql = dressed(&dress.replace("{}", write), &blanks, &cases);
+        let passes = local(&sql).starts_with("fine");
+        // Blanks may turn a write into a question: those beyond ASCII are letters of a name in SQL, and a line end ends a
+        // comment (`-- SELECT 1 DELETE FROM orders` on two lines asks for a column named `delete`). SQLite has the word.
+        prop_assert!(!passes || is_harmless(&sql), "{sql:?}");
+    }
+
+    /// R-PLN-69: whatever text comes, the guard answers, and what it lets pass only reads by SQLite's own word.
+    #[test]
+    fn any_text_is_answered(pieces in prop::collection::vec(prop::sample::select(&[
+        "SELECT", "WITH", "x", "AS", "(", ")", "DELETE", "FROM", "orders", ";", "--", "/*", "*/", "'", "\"", "*", ",", "1",
+        "INSERT INTO", "VALUES", "UNION", "RETURNING", "\0", "é", "PRAGMA", "=", "\n",
+    ][..]), 0..24)) {
+        let sql = pieces.join(" ");
+        prop_assert!(!local(&sql).starts_with("fine") || is_harmless(&sql), "{sql:?}");
+    }
+}
+
+/// R-PLN-69: through the tool itself, with the database behind the guard, nothing changes.
+#[tokio::test]
+async fn writes_leave_the_data_as_it_was() {
+    let (tools, ana) = (plain(), caller(&[], &[]));
+    let count = json!({"sql": "SELECT count(*), sum(total) FROM orders"});
+    let before = call(&tools, "bq_query", count.clone(), &ana).await.unwrap();
+    for write in WRITES {
+        for dress in DRESSES {
+            let outcome = call(&tools, "bq_query", json!({"sql": dress.replace("{}", write)}), &ana).await;
+            assert!(matches!(kind(&outcome), "refused" | "invalid" | "unknown_table"), "{dress} {write}: {outcome:?}");
+        }
+    }
+    assert_eq!(call(&tools, "bq_query", count, &ana).await.unwrap(), before);
+}

@@ -1,0 +1,190 @@
+//! Queries of the local data: what they give, how they fail, what they cannot see.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use superstep::tool::Invocation;
+use superstep_assistant::tools::{Access, Caller, ToolSettings, tools};
+
+use super::{call, caller, kind, plain, shop};
+
+async fn ask(sql: &str, who: &Arc<Caller>) -> Result<Value, String> {
+    call(&plain(), "bq_query", json!({ "sql": sql }), who).await
+}
+
+/// R-PLN-53: a query gives columns, rows, their count and whether there are more.
+#[tokio::test]
+async fn a_query_gives_columns_and_rows() {
+    let late = "SELECT count(*) AS late FROM orders WHERE shipped_at > due_at AND shipped_at LIKE '2026-10%'";
+    let answer = ask(late, &caller(&[], &[])).await.unwrap();
+    let expected = json!({"columns": ["late"], "rows": [[37]], "count": 1, "truncated": false, "sql": late});
+    assert_eq!(answer, expected);
+    let some = call(&plain(), "bq_query", json!({"sql": "SELECT id FROM orders", "max_rows": 3}), &caller(&[], &[]))
+        .await
+        .unwrap();
+    assert_eq!((&some["count"], &some["truncated"]), (&json!(3), &json!(true)));
+    let all =
+        call(&plain(), "bq_query", json!({"sql": "SELECT id FROM categories", "max_rows": 10}), &caller(&[], &[]))
+            .await
+            .unwrap();
+    assert_eq!((&all["count"], &all["truncated"]), (&json!(10), &json!(false)));
+    let usual = ask("SELECT id FROM orders", &caller(&[], &[])).await.unwrap();
+    assert_eq!((&usual["count"], &usual["truncated"]), (&json!(100), &json!(true)));
+    let none = ask("SELECT id FROM orders WHERE status = 'LATE'", &caller(&[], &[])).await.unwrap();
+    assert_eq!((&none["count"], &none["rows"]), (&json!(0), &json!([])));
+}
+
+/// R-PLN-53: sums of money have no noise in their last digits.
+#[tokio::test]
+async fn money_comes_out_exact() {
+    let sql = "SELECT sum(total), sum(total * 3) / 3, avg(0.1) FROM orders";
+    let answer = ask(sql, &caller(&[], &[])).await.unwrap();
+    for value in answer["rows"][0].as_array().unwrap() {
+        let decimals = value.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        assert!(decimals <= 2, "{value}");
+    }
+}
+
+/// R-PLN-53: the role's limit is the most, whatever a query asks for; without rows there are no queries.
+#[tokio::test]
+async fn rows_are_limited_by_role() {
+    let limited = |rows| Arc::new(Caller { access: Access { rows, ..Access::default() }, ..Caller::new("sam") });
+    let many = json!({"sql": "SELECT id FROM orders", "max_rows": 100_000});
+    let answer = call(&plain(), "bq_query", many.clone(), &limited(200)).await.unwrap();
+    assert_eq!((&answer["count"], &answer["truncated"]), (&json!(200), &json!(true)));
+    assert_eq!(kind(&call(&plain(), "bq_query", many, &limited(0)).await), "forbidden");
+}
+
+/// R-PLN-43: unknown and ambiguous names are told with what was probably meant.
+#[tokio::test]
+async fn unknown_names_are_told_with_near_ones() {
+    let sam = caller(&["employees"], &["products.cost"]);
+    for (sql, expected) in [
+        ("SELECT * FROM order", "unknown_table: there is no table `order`; did you mean `orders`?"),
+        ("SELECT FROM WHERE", "invalid: "),
+        ("SELECT * FROM ordes", "unknown_table: there is no table `ordes`; did you mean `orders`?"),
+        ("SELECT statuss FROM orders", "unknown_table: there is no column `statuss`; did you mean `status`?"),
+        ("SELECT o.totl FROM orders o", "unknown_table: there is no column `o.totl`; did you mean `total`?"),
+        ("SELECT \"stattus\" FROM orders", "unknown_table: there is no column `stattus`; did you mean `status`?"),
+        ("SELECT city FROM customers JOIN suppliers", "ambiguous: more than one table has a column `city`"),
+        ("SELECT sum(total, 2) FROM orders", "invalid: wrong number of arguments"),
+        ("SELECT nope() FROM orders", "refused: the function `nope`"),
+    ] {
+        let message = ask(sql, &sam).await.unwrap_err();
+        assert!(message.starts_with(expected), "{sql}: {message}");
+    }
+    let message = ask("SELECT costs FROM products", &sam).await.unwrap_err();
+    assert!(!message.contains("`cost`"), "a hidden column is not offered: {message}");
+    let other = json!({"sql": "SELECT 1", "dataset": "shopp"});
+    let message = call(&plain(), "bq_query", other, &sam).await.unwrap_err();
+    assert_eq!(message, "unknown_table: there is no data set `shopp`; did you mean `shop`? known: `shop`");
+    let named = json!({"sql": "SELECT 1", "dataset": "shop"});
+    assert!(call(&plain(), "bq_query", named, &sam).await.is_ok());
+}
+
+/// R-PLN-53: hidden columns are hidden in every way a query can read them, and others of the same name are not.
+#[tokio::test]
+async fn hidden_columns_stay_hidden() {
+    let ana = caller(&[], &["customers.email"]);
+    for sql in [
+        "SELECT email FROM customers",
+        "SELECT * FROM customers",
+        "SELECT c.* FROM customers c",
+        "SELECT EMAIL AS x FROM Customers",
+        "SELECT x.email FROM (SELECT * FROM customers) x",
+        "SELECT id FROM customers WHERE email LIKE 'a%'",
+        "SELECT id FROM customers ORDER BY email",
+        "SELECT count(DISTINCT email) FROM customers",
+        "SELECT max(length(email)) FROM customers",
+        "WITH c AS (SELECT id, email e FROM customers) SELECT e FROM c",
+        "SELECT (SELECT email FROM customers LIMIT 1)",
+        "SELECT s.name FROM suppliers s JOIN customers USING (email)",
+        "SELECT s.name FROM suppliers s NATURAL JOIN customers",
+        "WITH guess(email) AS (VALUES ('freja.andersen@example.com')) SELECT 1 FROM guess JOIN customers USING (\"EMAIL\")",
+        "WITH guess(email) AS (VALUES ('freja.andersen@example.com')) SELECT 1 FROM guess NATURAL JOIN customers",
+        "SELECT id, row_number() OVER (PARTITION BY email) FROM customers",
+        "SELECT email FROM suppliers UNION SELECT email FROM customers",
+    ] {
+        let outcome = ask(sql, &ana).await;
+        assert_eq!(kind(&outcome), "forbidden", "{sql}: {outcome:?}");
+        assert!(outcome.unwrap_err().contains("customers.email"), "{sql}");
+    }
+    for sql in [
+        "SELECT count(*) FROM customers",
+        "SELECT id, city FROM customers",
+        "SELECT email FROM suppliers",
+        "SELECT o.id FROM orders o JOIN customers c USING (id)",
+    ] {
+        assert!(ask(sql, &ana).await.is_ok(), "{sql}");
+    }
+    let everything = caller(&["*"], &[]);
+    assert_eq!(kind(&ask("SELECT id FROM orders", &everything).await), "forbidden");
+    assert_eq!(kind(&ask("SELECT id FROM orders", &Arc::new(Caller::new("nobody"))).await), "forbidden");
+}
+
+/// R-PLN-34, R-PLN-53, R-PLN-63: a query that does not end is ended, and others go on meanwhile.
+#[tokio::test]
+async fn a_query_that_does_not_end_is_ended() {
+    let settings = ToolSettings { query_time: Duration::from_millis(50), ..ToolSettings::new(shop()) };
+    let tools = tools(&settings).unwrap();
+    let ana = caller(&[], &[]);
+    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n";
+    let (endless, quick) = tokio::join!(
+        call(&tools, "bq_query", json!({ "sql": endless }), &ana),
+        call(&tools, "bq_query", json!({"sql": "SELECT count(*) FROM orders"}), &ana),
+    );
+    assert_eq!(kind(&endless), "timeout");
+    assert_eq!(quick.unwrap()["rows"], json!([[904]]));
+    let large = json!({"sql": "SELECT printf('%.*c', 100000000, 'x')"});
+    assert_eq!(kind(&call(&tools, "bq_query", large, &ana).await), "invalid");
+}
+
+/// R-PLN-54: tables and columns are listed and described, without what is hidden.
+#[tokio::test]
+async fn tables_are_listed_and_described() {
+    let (tools, sam) = (plain(), caller(&["employees", "suppliers"], &["products.cost"]));
+    let listed = call(&tools, "list_tables", json!({}), &sam).await.unwrap();
+    let names: Vec<&str> =
+        listed["tables"].as_array().unwrap().iter().map(|table| table["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["categories", "customers", "order_items", "orders", "products", "returns"]);
+    assert_eq!(listed["tables"][3]["rows"], 904);
+    assert!(!listed.to_string().contains("cost"), "{listed}");
+    let products = call(&tools, "describe_table", json!({"table": "Products"}), &sam).await.unwrap();
+    let columns = products["columns"].as_array().unwrap();
+    assert_eq!(columns[4]["name"], "price");
+    assert_eq!(
+        (&columns[4]["type"], &columns[4]["about"]),
+        (&json!("decimal"), &json!("what a customer pays today for one piece"))
+    );
+    assert_eq!(columns[2]["about"], "refers to categories.id");
+    assert!(columns.iter().all(|column| column["name"] != "cost"));
+    assert_eq!(kind(&call(&tools, "describe_table", json!({"table": "employees"}), &sam).await), "forbidden");
+    let unknown = call(&tools, "describe_table", json!({"table": "product"}), &sam).await.unwrap_err();
+    assert!(unknown.starts_with("unknown_table: there is no table `product`; did you mean `products`?"), "{unknown}");
+    assert!(!unknown.contains("employees"));
+    assert_eq!(kind(&call(&tools, "list_tables", json!({}), &caller(&["*"], &[])).await), "forbidden");
+}
+
+/// R-PLN-31: what a tool is and does to the world is told with it; nobody's call sees nothing.
+#[tokio::test]
+async fn tools_say_what_they_do() {
+    let tools = plain();
+    let names: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["bq_query", "list_tables", "describe_table", "calculate", "now", "search_memory", "forget_memory"]
+    );
+    for tool in &tools {
+        let spec = tool.spec();
+        assert_eq!(spec.annotations.destructive, spec.name == "forget_memory", "{}", spec.name);
+        assert_eq!(spec.annotations.read_only, spec.name != "forget_memory", "{}", spec.name);
+        assert_eq!(spec.timeout, Some(Duration::from_secs(10)), "{}", spec.name);
+    }
+    let Value::Object(args) = json!({"sql": "SELECT 1"}) else { unreachable!() };
+    let error = tools[0].call(Invocation::new("c1", args)).await.unwrap_err();
+    assert!(error.message.starts_with("forbidden: "), "{error}");
+    for args in [json!({}), json!({"sql": " "}), json!({"sql": 5}), json!({"sql": "SELECT 1", "max_rows": -1})] {
+        assert_eq!(kind(&call(&tools, "bq_query", args, &caller(&[], &[])).await), "invalid");
+    }
+}

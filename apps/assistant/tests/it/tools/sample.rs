@@ -1,0 +1,56 @@
+//! The sample that comes inside of the binary.
+
+use std::fs;
+
+use superstep_assistant::data::{Data, Kind};
+use superstep_assistant::sample;
+
+use super::{fresh, shop};
+
+/// R-PLN-57: the sample is written once, and what a user changed stays.
+#[test]
+fn the_sample_is_unpacked_once() {
+    let folder = fresh("unpacked");
+    sample::unpack(&folder).unwrap();
+    let policy = folder.join("policy.toml");
+    assert_eq!(fs::read_to_string(&policy).unwrap(), sample::text("policy.toml").unwrap());
+    fs::write(&policy, "mine").unwrap();
+    fs::remove_file(folder.join("handbook/stock.md")).unwrap();
+    sample::unpack(&folder).unwrap();
+    assert_eq!(fs::read_to_string(&policy).unwrap(), "mine");
+    assert!(folder.join("handbook/stock.md").exists());
+    assert_eq!(Data::open(&folder.join("shop")).unwrap().catalog(), shop().catalog());
+}
+
+/// R-PLN-53, R-PLN-56: the catalog says what a planner needs: names, kinds, comments, values, references.
+#[test]
+fn the_catalog_knows_the_shop() {
+    let shop = shop();
+    let names: Vec<&str> = shop.catalog().tables.iter().map(|table| table.name.as_str()).collect();
+    let expected =
+        ["categories", "customers", "employees", "order_items", "orders", "products", "returns", "suppliers"];
+    assert_eq!((shop.name(), names.as_slice()), ("shop", expected.as_slice()));
+    let orders = shop.catalog().table("ORDERS").unwrap();
+    assert_eq!(orders.rows, 904);
+    let column = |name: &str| orders.column(name).unwrap();
+    for (name, kind) in [
+        ("id", Kind::Integer),
+        ("status", Kind::Text),
+        ("ordered_at", Kind::Time),
+        ("shipped_at", Kind::Time),
+        ("total", Kind::Decimal),
+    ] {
+        assert_eq!(column(name).kind, kind, "{name}");
+    }
+    assert!(column("id").is_key && !column("status").is_key);
+    assert_eq!(column("status").distinct, ["CANCELLED", "DELIVERED", "NEW", "PAID", "RETURNED", "SHIPPED"]);
+    assert!(column("status").about.starts_with("NEW: placed, not paid;"));
+    assert!(column("status").about.ends_with("see due_at."));
+    assert!(column("due_at").about.contains("late if shipped_at > due_at"));
+    assert_eq!(column("customer_id").references, Some(("customers".to_owned(), "id".to_owned())));
+    assert!(column("id").distinct.is_empty() && column("id").samples.len() == 5);
+    let products = shop.catalog().table("products").unwrap();
+    assert_eq!(products.column("is_active").unwrap().kind, Kind::Boolean);
+    assert!(products.column("name").unwrap().distinct.contains(&"Trail Stove Mini".to_owned()));
+    assert_eq!(shop.catalog().table("employees").unwrap().column("hired_at").unwrap().kind, Kind::Date);
+}
