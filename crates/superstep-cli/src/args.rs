@@ -5,6 +5,12 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::extras::Extras;
+
+mod suggestions;
+
+pub(crate) use suggestions::{DemoSuggestions, Eval, EvalWhat, Looking, Mcp, McpServe, McpTools, McpWhat};
+
 /// Durable agent graphs: run them, watch them, stop them, take them up again.
 #[derive(Debug, Parser)]
 #[command(
@@ -62,6 +68,9 @@ pub(crate) struct Global {
     /// Change a setting for this command
     #[arg(long, global = true, hide_short_help = true, value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub(crate) set: Vec<(String, String)>,
+    /// Not asked for: what this build has.
+    #[arg(skip)]
+    pub(crate) extras: Extras,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,7 +86,9 @@ pub(crate) enum Command {
     #[command(before_long_help = "Examples:
   superstep demo debate
   superstep demo debate --topic \"Should AI be regulated?\" --rounds 2
-  superstep demo debate --approval before-summary")]
+  superstep demo debate --approval before-summary
+  superstep demo debate --model weights             in a build with weights: a language model on this machine
+  superstep demo suggestions --post \"How do I roll back a deployment?\"")]
     Demo(Demo),
     /// Run a graph
     #[command(before_long_help = "Examples:
@@ -123,6 +134,16 @@ pub(crate) enum Command {
   superstep serve --port 0 --open"
     )]
     Serve(Serve),
+    /// Ask an application the questions of its sample, and count what is right
+    #[command(before_long_help = "Examples:
+  superstep eval suggestions
+  superstep eval suggestions --json")]
+    Eval(Eval),
+    /// Offer the tools of an application to other programs
+    #[command(before_long_help = "Examples:
+  superstep mcp serve suggestions
+  superstep mcp serve suggestions --http 127.0.0.1:8124")]
+    Mcp(Mcp),
     /// Explain an error code
     #[command(before_long_help = "Examples:
   superstep explain SS-007
@@ -285,6 +306,23 @@ pub(crate) struct Demo {
 pub(crate) enum DemoWhat {
     /// An optimist and a skeptic argue, a moderator sums up
     Debate(DemoDebate),
+    /// Somebody posts a question, and gets what to read and one next action
+    Suggestions(DemoSuggestions),
+    /// A question about a sample shop is planned, looked up, checked and answered
+    Assistant(DemoAssistant),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoAssistant {
+    /// What is asked
+    #[arg(long, value_name = "TEXT", default_value = "How many orders shipped late in October?")]
+    pub(crate) ask: String,
+    /// Who asks: ana, sam, mia, kim or guest
+    #[arg(long, default_value = "ana")]
+    pub(crate) user: String,
+    /// Who plans and answers: local (rules), a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
+    #[arg(long, default_value = "local")]
+    pub(crate) model: String,
 }
 
 #[derive(Debug, Args)]
@@ -295,13 +333,13 @@ pub(crate) struct DemoDebate {
     /// How many rounds
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10))]
     pub(crate) rounds: u32,
-    /// Who speaks: local (rules), a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
-    #[arg(long, default_value = "local")]
+    /// Who speaks: rules, weights, a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
+    #[arg(long, default_value = "rules")]
     pub(crate) model: String,
     /// When a person is asked
     #[arg(long, value_name = "WHEN", default_value = "off")]
     pub(crate) approval: Approval,
-    /// What rule-based voices draw their chance from; the same number gives the same debate
+    /// What rules and weights draw their chance from; the same number gives the same debate
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 }
@@ -332,6 +370,8 @@ pub(crate) struct Serve {
     pub(crate) open: bool,
     #[command(flatten)]
     pub(crate) debates: Debates,
+    #[command(flatten)]
+    pub(crate) looking: Looking,
 }
 
 /// How the debate platform is run.

@@ -6,18 +6,24 @@ use crate::args::{Demo, DemoWhat, Global};
 use crate::failure::Failure;
 use crate::out::Out;
 
+mod assistant;
 mod debate;
+mod suggestions;
 
 /// Runs a demo, or lists them.
 pub(crate) async fn demo(asked: &Demo, global: &Global, out: &Out) -> Result<u8, Failure> {
     match &asked.what {
         Some(DemoWhat::Debate(asked)) => debate::debate(asked, global, out).await,
+        Some(DemoWhat::Suggestions(asked)) => suggestions::suggestions(asked, global, out).await,
+        Some(DemoWhat::Assistant(asked)) => assistant::assistant(asked, global, out).await,
         None if out.is_text() => {
-            out.result("superstep demo debate     an optimist and a skeptic argue, a moderator sums up");
+            out.result("superstep demo debate         an optimist and a skeptic argue, a moderator sums up");
+            out.result("superstep demo suggestions    what to read for a question, and one next action");
+            out.result("superstep demo assistant      plans, looks up, checks and answers, about a sample shop");
             Ok(0)
         }
         None => {
-            out.json_list(&[json!({ "name": "debate" })]);
+            out.json_list(&["debate", "suggestions", "assistant"].map(|name| json!({ "name": name })));
             Ok(0)
         }
     }

@@ -9,13 +9,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use superstep::settings::{Checkpoints, Settings};
-use superstep_server::Stores;
+use superstep_server::{Stores, WEIGHTS};
 
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::graphs;
 use crate::local::block_on;
-use crate::models::{is_remote, key_variable};
+use crate::models::{is_remote, key_variable, made};
 use crate::out::{Out, Tone, toned};
 use crate::setup::{Setup, USUAL_STORE};
 use crate::version::{VERSION, platform};
@@ -183,6 +183,11 @@ fn models(setup: &Setup) -> Vec<Look> {
     let each = models.map(|(name, set)| {
         let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
         let (health, says) = match key_variable(set).filter(|_| set.api_key.is_none()) {
+            // Why is not said: it may name a path.
+            None if set.provider == WEIGHTS => match made(setup, name, set) {
+                Ok(_) => (Health::Good, "its file is there".to_owned()),
+                Err(_) => (Health::Note, "cannot be asked: no file for it, or a build without weights".to_owned()),
+            },
             Some(variable) if !is_set(variable) => (Health::Note, format!("no key: {variable} is not set")),
             Some(variable) => (Health::Good, format!("key in {variable}")),
             None if set.api_key.is_some() => (Health::Good, "key in the settings".to_owned()),

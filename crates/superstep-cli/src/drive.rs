@@ -13,6 +13,9 @@ use crate::interrupts::Interrupts;
 /// How a process ends that was stopped by Ctrl-C.
 pub(crate) const STOPPED: u8 = 130;
 
+/// How long after a trouble that may pass a run is watched again.
+const PAUSE: Duration = Duration::from_millis(500);
+
 /// Whoever shows a run.
 pub(crate) trait Watch {
     /// Something was said.
@@ -76,7 +79,8 @@ struct Heard {
 }
 
 impl Heard {
-    /// Listens until the run is over; true when there is more to come, because this reader was too slow.
+    /// Listens until the run is over; true when there is more to come, because this reader was too slow or
+    /// the store in trouble for a moment.
     async fn listen(
         &mut self,
         desk: &Desk,
@@ -98,6 +102,13 @@ impl Heard {
         }
         match feed.end() {
             Some(FeedEnd::TooSlow) => Ok(true),
+            Some(FeedEnd::Failed(problem)) if problem.is_retryable() => {
+                tokio::select! {
+                    () = tokio::time::sleep(PAUSE) => {}
+                    () = interrupts.next() => self.stop(desk, thread, view),
+                }
+                Ok(true)
+            }
             Some(FeedEnd::Failed(problem)) => Err(Failure::from(Problem::clone(problem)).saved(thread)),
             _ => Ok(false),
         }

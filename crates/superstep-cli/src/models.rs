@@ -10,18 +10,41 @@ use superstep::core::port::{Model as AnyModel, Pieces, SharedModel};
 use superstep::model::{Replay, Reply, Rules, Scripted};
 use superstep::settings::Model;
 use superstep::{Code, Error, Result};
-use superstep_server::provider;
+use superstep_server::{WEIGHTS, provider};
 
 use crate::setup::Setup;
 
-/// The model of this name.
+/// The model of this name; one that cannot be asked says so when it is.
 pub(crate) fn model(setup: &Setup, name: &str, set: &Model) -> SharedModel {
+    askable(setup, name, set).unwrap_or_else(|error| refusing(name, set, error))
+}
+
+/// The model of this name.
+///
+/// # Errors
+/// When this program cannot ask it, or may not now.
+pub(crate) fn askable(setup: &Setup, name: &str, set: &Model) -> Result<SharedModel> {
     if setup.is_offline && is_remote(set) {
         let message = format!("model `{name}` is asked over the network, and `--offline` forbids it");
-        let error = Error::new(Code::PolicyRefused, message).help("use a model with `provider = \"local/rules\"`");
-        return refusing(name, set, error);
+        return Err(Error::new(Code::PolicyRefused, message).help("use a model with `provider = \"local/rules\"`"));
     }
-    made(setup, name, set).unwrap_or_else(|error| refusing(name, set, error))
+    made(setup, name, set)
+}
+
+/// The weights that run in this process without being set: those of the file that the environment names. Nothing where
+/// this build runs none.
+pub(crate) fn usual_weights(setup: &Setup) -> Option<Result<SharedModel>> {
+    setup.extras.open_weights(None)
+}
+
+/// What is said about a model of [`WEIGHTS`] where this build runs none.
+pub(crate) fn no_weights(name: &str) -> Error {
+    let message =
+        format!("model `{name}` runs in the process, out of a file of weights, and this build cannot do that");
+    Error::new(Code::ConfigInvalid, message).help(
+        "the build that can: cargo run --release --manifest-path crates/superstep-weights/Cargo.toml \
+         -p superstep-weights-cli -- demo debate --model weights",
+    )
 }
 
 /// Whether it is asked over the network.
@@ -41,7 +64,11 @@ pub(crate) fn key_variable(set: &Model) -> Option<&'static str> {
     }
 }
 
-fn made(setup: &Setup, name: &str, set: &Model) -> Result<SharedModel> {
+/// The model of this name.
+///
+/// # Errors
+/// When this program cannot ask it.
+pub(crate) fn made(setup: &Setup, name: &str, set: &Model) -> Result<SharedModel> {
     let file = || {
         let file = set.model.as_deref().ok_or_else(|| {
             Error::new(Code::ConfigInvalid, format!("model `{name}` names no file"))
@@ -53,6 +80,10 @@ fn made(setup: &Setup, name: &str, set: &Model) -> Result<SharedModel> {
         "local/rules" => Ok(echo().into()),
         "scripted" => Ok(Scripted::new(replies(&file()?)?).named(name).into()),
         "replay" => Ok(Replay::open(file()?)?.into()),
+        WEIGHTS => {
+            let file = set.model.as_deref().map(|file| setup.folder.join(file));
+            setup.extras.open_weights(file.as_deref()).unwrap_or_else(|| Err(no_weights(name)))
+        }
         _ => Ok(provider(name, set)?.into()),
     }
 }
@@ -77,7 +108,11 @@ fn replies(path: &Path) -> Result<Vec<String>> {
 }
 
 fn refusing(name: &str, set: &Model, error: Error) -> SharedModel {
-    let kind = if is_remote(set) { ModelKind::Remote } else { ModelKind::Rules };
+    let kind = match set.provider.as_str() {
+        WEIGHTS => ModelKind::Weights,
+        _ if is_remote(set) => ModelKind::Remote,
+        _ => ModelKind::Rules,
+    };
     Refusing { info: ModelInfo::new(set.provider.clone(), name.to_owned(), kind), error }.into()
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use superstep::Code;
-use superstep_server::{Order, RunStatus, Shown, ShownQuestion, What};
+use superstep_server::{Order, RunStatus, ShownQuestion, What};
 
 use crate::args::{Global, Resume};
 use crate::ask;
@@ -43,7 +43,7 @@ async fn what(known: &Known, answer: Option<&str>, out: &Out) -> Result<Option<W
         }
         Some(answer) => ask::answers(&questions, answer).map(|answers| Some(What::Answer(answers))),
         None if !questions.is_empty() => wait(known, &questions, out).await,
-        None if is_over(&state, record.status) => Err(nothing(known, "it has ended")),
+        None if is_over(&state.next, record.status) => Err(nothing(known, "it has ended")),
         None => Ok(Some(What::GoOn)),
     }
 }
@@ -61,12 +61,31 @@ async fn wait(known: &Known, questions: &[ShownQuestion], out: &Out) -> Result<O
     Ok(answers.map(What::Answer))
 }
 
-fn is_over(state: &Shown, status: RunStatus) -> bool {
-    state.next.is_empty() && status != RunStatus::Failed
+/// Whether nothing is left to do. A run that did not end may have died before its input was saved; then the thread stands
+/// where the run before it ended.
+fn is_over(due: &[String], status: RunStatus) -> bool {
+    let can_go_on =
+        matches!(status, RunStatus::Failed | RunStatus::Running | RunStatus::Suspended | RunStatus::Interrupted);
+    due.is_empty() && !can_go_on
 }
 
 fn nothing(known: &Known, why: &str) -> Failure {
     let (thread, graph) = (&known.record.thread, &known.record.graph);
     Failure::new(Code::InvalidResume, format!("thread `{thread}` has nothing to go on with: {why}"))
         .help(format!("give it a new input: superstep run {graph} --thread {thread} --input JSON"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-CLI-4: a run that did not end can go on, also where nothing is due: its input may not have been saved.
+    #[test]
+    fn only_what_ended_is_over() {
+        for status in [RunStatus::Running, RunStatus::Suspended, RunStatus::Interrupted, RunStatus::Failed] {
+            assert!(!is_over(&[], status), "{status:?}");
+        }
+        assert!(is_over(&[], RunStatus::Finished) && is_over(&[], RunStatus::Stopped));
+        assert!(!is_over(&["say".to_owned()], RunStatus::Stopped));
+    }
 }

@@ -31,11 +31,17 @@ pub(crate) async fn run(asked: &Run, global: &Global, out: &Out) -> Result<u8, F
     let graph = graphs::find(&setup, &asked.graph)?;
     let input = input(asked.input.as_deref())?;
     let (example, drawing) = (example(&*graph), graph.drawing());
-    let desk = Desk::open([graph], setup.open(out).await?)?;
+    let desk = Desk::open([graph.clone()], setup.open(out).await?)?;
     let thread = asked.thread.as_deref().map_or_else(|| new_thread(&asked.graph), ThreadId::from);
-    let order = Order::new(&asked.graph, thread, What::Start(input));
+    let mut order = Order::new(&asked.graph, &thread, What::Start(input));
+    // A thread that has begun keeps what was noted of it then.
+    if desk.record(&thread).await?.is_none() {
+        order = graph.noted(order);
+    }
     let done = attend(&desk, order, &mut RunView::new(asked.stream, &drawing, *out), out).await;
-    let done = done.map_err(|failure| if failure.is_about_input() { failure.help(example) } else { failure })?;
+    // What is wrong with the id of a thread is no better with another input.
+    let is_about_input = |failure: &Failure| failure.is_about_input() && thread.is_valid();
+    let done = done.map_err(|failure| if is_about_input(&failure) { failure.help(example) } else { failure })?;
     end(done, asked.stream, out)
 }
 

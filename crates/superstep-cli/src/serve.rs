@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 use superstep_server::{App, Server};
 
+use crate::apps::models;
 use crate::args::{Global, Serve};
 use crate::drive::STOPPED;
 use crate::failure::Failure;
@@ -21,6 +22,7 @@ pub(crate) async fn serve(asked: &Serve, global: &Global, out: &Out) -> Result<u
     log::listen(global, true);
     let mut setup = Setup::load(global)?;
     setup.debates = asked.debates.settings();
+    setup.suggestions = asked.looking.settings(setup.is_offline)?;
     let apps = graphs::all(&setup)?;
     let pages: Vec<String> = apps.iter().filter(|app| app.page.is_some()).map(|app| format!("/{}", app.name)).collect();
     let graphs: Vec<String> = apps.iter().flat_map(|app: &App| &app.graphs).map(|it| it.name().to_owned()).collect();
@@ -28,6 +30,7 @@ pub(crate) async fn serve(asked: &Serve, global: &Global, out: &Out) -> Result<u
     config.host = asked.host.clone().unwrap_or(config.host);
     config.port = asked.port.unwrap_or(config.port);
     config.is_insecure |= asked.insecure;
+    config.models = models(&setup).notes();
     config.start_page = Some("index.html".to_owned());
     // Before anybody knows the address: from then on it ends in order.
     let mut interrupts = Interrupts::new()?;

@@ -10,11 +10,15 @@ use superstep::settings::{Checkpoints, Origin, Settings};
 use superstep_server::Config;
 
 use crate::args::Global;
+use crate::extras::Extras;
 use crate::failure::Failure;
 use crate::out::Out;
 
 /// Where threads are kept unless told.
 pub(crate) const USUAL_STORE: &str = ".superstep/superstep.db";
+
+/// Where the sample of the assistant is put.
+pub(crate) const ASSISTANT: &str = ".superstep/assistant";
 
 /// What is set.
 pub(crate) struct Setup {
@@ -22,8 +26,14 @@ pub(crate) struct Setup {
     /// The folder that paths of the settings start from.
     pub(crate) folder: PathBuf,
     pub(crate) is_offline: bool,
+    /// What this build has.
+    pub(crate) extras: Extras,
     /// How the debate platform is run.
     pub(crate) debates: superstep_debate::Settings,
+    /// Where suggestions are looked for.
+    pub(crate) suggestions: superstep_suggestions::Settings,
+    /// What the assistant works with.
+    pub(crate) assistant: superstep_assistant::Settings,
     /// Whether nobody said where threads are kept.
     is_usual_store: bool,
 }
@@ -38,8 +48,11 @@ impl Setup {
             settings.stores.checkpoints = Checkpoints::Sqlite(USUAL_STORE.into());
         }
         let folder = global.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
-        let debates = superstep_debate::Settings::default();
-        Ok(Self { settings, folder, is_offline: global.offline, debates, is_usual_store })
+        let (debates, suggestions) = Default::default();
+        let extras = global.extras.clone();
+        let assistant = superstep_assistant::Settings::sample(ASSISTANT);
+        let is_offline = global.offline;
+        Ok(Self { settings, folder, is_offline, extras, debates, suggestions, assistant, is_usual_store })
     }
 
     /// Opens the stores to run something; makes the usual one when it is not there.

@@ -53,6 +53,8 @@ pub(crate) enum Failure {
     TooLong { tokens: usize, context: usize },
     /// The model, or its tokens, made nothing of it.
     Broken(String),
+    /// The file cannot be used.
+    Unusable(String),
     /// A bug of ours.
     Panicked,
 }
@@ -70,15 +72,19 @@ impl Engine {
     ///
     /// A file that passes our own checks and still makes what reads it panic must not take the program along.
     pub(crate) fn open(path: &Path) -> Result<(Self, Option<String>), String> {
-        std::panic::catch_unwind(|| Self::load(path)).unwrap_or_else(|_| Err("what read it panicked".to_owned()))
+        without_panic(|| Self::load(path))
+    }
+
+    /// The name that a file has for its model; reads only its head.
+    pub(crate) fn name(path: &Path) -> Result<Option<String>, String> {
+        without_panic(|| {
+            let Source { content, .. } = head(path)?;
+            Shape::read(&content).map(|_| shape::name(&content))
+        })
     }
 
     fn load(path: &Path) -> Result<(Self, Option<String>), String> {
-        let mut file = File::open(path).map_err(|error| error.to_string())?;
-        header::check(&mut file)?;
-        let mut file = BufReader::new(file);
-        std::io::Seek::rewind(&mut file).map_err(|error| error.to_string())?;
-        let content = Content::read(&mut file).map_err(|error| error.to_string())?;
+        let Source { content, file } = head(path)?;
         let (name, shape, tokens) = (shape::name(&content), Shape::read(&content)?, Tokens::read(&content)?);
         let llama = Llama::load(&mut Source { content, file }, shape, tokens.count())?;
         Ok((Self { llama, tokens }, name))
@@ -119,4 +125,18 @@ impl Engine {
         let stop = if outgoing.has_stopped() { StopReason::Sequence } else { stop };
         Ok(End { stop, input_tokens: prompt.len(), output_tokens: written })
     }
+}
+
+/// What a file says of itself, checked, and the file behind it.
+fn head(path: &Path) -> Result<Source, String> {
+    let mut file = File::open(path).map_err(|error| error.to_string())?;
+    header::check(&mut file)?;
+    let mut file = BufReader::new(file);
+    std::io::Seek::rewind(&mut file).map_err(|error| error.to_string())?;
+    let content = Content::read(&mut file).map_err(|error| error.to_string())?;
+    Ok(Source { content, file })
+}
+
+fn without_panic<T>(read: impl FnOnce() -> Result<T, String> + std::panic::UnwindSafe) -> Result<T, String> {
+    std::panic::catch_unwind(read).unwrap_or_else(|_| Err("what read it panicked".to_owned()))
 }

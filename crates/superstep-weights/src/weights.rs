@@ -51,20 +51,24 @@ impl Weights {
     /// # Errors
     /// When there is no such file, or it is damaged, or of a kind that is not understood.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        if !path.is_file() {
-            let fact = format!("there are no weights at `{}`", path.display());
-            return Err(Error::new(Code::ConfigInvalid, fact).help(HOW_TO_GET));
-        }
-        let (engine, name) = Engine::open(path).map_err(|problem| {
-            let fact = format!("`{}` cannot be used as weights: {problem}", path.display());
-            Error::new(Code::ConfigInvalid, fact).help(
-                "use a whole GGUF file of a llama model that talks in ChatML, such as SmolLM2; `cargo xtask model` gets one",
-            )
-        })?;
-        let stem = || path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let info = ModelInfo::new("local", name.unwrap_or_else(stem), ModelKind::Weights);
-        Ok(Self { info, worker: Worker::start(engine)?, asked: AtomicU64::new(0) })
+        let path = there(path.as_ref())?;
+        let (engine, name) = Engine::open(path).map_err(|problem| unusable(fact(path, &problem)))?;
+        Self::start(path, name, || Ok(engine))
+    }
+
+    /// Looks at the head of a file, which takes no time, and reads the rest of it when the first question comes, on the thread
+    /// that answers. For programs that may not ask at all.
+    ///
+    /// # Errors
+    /// When there is no such file, or its head is damaged, or of a kind that is not understood. What is wrong further behind
+    /// is the error of whoever asks.
+    pub fn lazy(path: impl AsRef<Path>) -> Result<Self> {
+        let path = there(path.as_ref())?;
+        let name = Engine::name(path).map_err(|problem| unusable(fact(path, &problem)))?;
+        let later = path.to_owned();
+        Self::start(path, name, move || {
+            Engine::open(&later).map(|(engine, _)| engine).map_err(|problem| fact(&later, &problem))
+        })
     }
 
     /// Opens the file that the environment names (`SUPERSTEP_WEIGHTS`); see [`Weights::open`].
@@ -72,9 +76,25 @@ impl Weights {
     /// # Errors
     /// When it names none, or what it names cannot be used.
     pub fn from_env() -> Result<Self> {
-        let named = std::env::var_os(VARIABLE).filter(|path: &OsString| !path.is_empty());
-        let missing = || Error::new(Code::ConfigInvalid, format!("`{VARIABLE}` is not set")).help(HOW_TO_GET);
-        Self::open(named.ok_or_else(missing)?)
+        Self::open(named()?)
+    }
+
+    /// The same file, read when the first question comes; see [`Weights::lazy`].
+    ///
+    /// # Errors
+    /// When the environment names none, or what it names cannot be used.
+    pub fn lazy_from_env() -> Result<Self> {
+        Self::lazy(named()?)
+    }
+
+    fn start(
+        path: &Path,
+        name: Option<String>,
+        load: impl FnOnce() -> std::result::Result<Engine, String> + Send + 'static,
+    ) -> Result<Self> {
+        let stem = || path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let info = ModelInfo::new("local", name.unwrap_or_else(stem), ModelKind::Weights);
+        Ok(Self { info, worker: Worker::start(load)?, asked: AtomicU64::new(0) })
     }
 
     fn question(&self, request: &Request) -> Result<Question> {
@@ -109,6 +129,7 @@ impl Weights {
                 Trouble::ContextTooLong.error(&self.info, fact)
             }
             Failure::Broken(problem) => Trouble::BadAnswer.error(&self.info, problem).retryable(false),
+            Failure::Unusable(fact) => unusable(fact),
             Failure::Panicked => Error::internal("running the weights panicked"),
             // Only said to those who no longer listen.
             Failure::Unwanted => gone(),
@@ -139,6 +160,32 @@ impl Model for Weights {
             }
         }
     }
+}
+
+/// The file that the environment names.
+fn named() -> Result<OsString> {
+    let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
+    named.ok_or_else(|| Error::new(Code::ConfigInvalid, format!("`{VARIABLE}` is not set")).help(HOW_TO_GET))
+}
+
+fn there(path: &Path) -> Result<&Path> {
+    match path.is_file() {
+        true => Ok(path),
+        false => {
+            let fact = format!("there are no weights at `{}`", path.display());
+            Err(Error::new(Code::ConfigInvalid, fact).help(HOW_TO_GET))
+        }
+    }
+}
+
+fn fact(path: &Path, problem: &str) -> String {
+    format!("`{}` cannot be used as weights: {problem}", path.display())
+}
+
+fn unusable(fact: String) -> Error {
+    Error::new(Code::ConfigInvalid, fact).help(
+        "use a whole GGUF file of a llama model that talks in ChatML, such as SmolLM2; `cargo xtask model` gets one",
+    )
 }
 
 /// A message as the model can read it; none when it holds more than text. Calls and results of tools, which ChatML has no

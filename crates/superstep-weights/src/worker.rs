@@ -4,6 +4,7 @@
 //! share the core and both be late. Who no longer waits is passed over, in the queue and in the middle of an answer. The
 //! thread ends when its model is dropped.
 
+use std::cell::LazyCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 
@@ -31,16 +32,20 @@ struct Job {
 }
 
 impl Worker {
-    /// Starts the thread.
-    pub(crate) fn start(engine: Engine) -> Result<Self> {
+    /// Starts the thread; `load` gives the engine, or why there is none, when the first question comes.
+    pub(crate) fn start(load: impl FnOnce() -> std::result::Result<Engine, String> + Send + 'static) -> Result<Self> {
         let (sender, jobs) = mpsc::channel::<Job>();
         let thread = std::thread::Builder::new().name("superstep-weights".to_owned());
         let started = thread.spawn(move || {
+            let engine = LazyCell::new(load);
             for Job { question, back } in jobs {
                 if back.listens() {
-                    // The engine is only read, so it is as good as before for whoever asks next.
-                    let answer = AssertUnwindSafe(|| engine.answer(question, &back));
-                    let end = catch_unwind(answer).unwrap_or(Err(Failure::Panicked));
+                    let end = match &*engine {
+                        // The engine is only read, so it is as good as before for whoever asks next.
+                        Ok(engine) => catch_unwind(AssertUnwindSafe(|| engine.answer(question, &back)))
+                            .unwrap_or(Err(Failure::Panicked)),
+                        Err(fact) => Err(Failure::Unusable(fact.clone())),
+                    };
                     // Nobody may be there to hear it.
                     drop(back.send(Said::End(end)));
                 }

@@ -1,6 +1,6 @@
 /** The question that waits for a person. */
 import { useState } from "react";
-import { text } from "../shared/strings";
+import { text } from "./strings";
 import type { Question } from "./types";
 
 interface Props {

@@ -1,7 +1,9 @@
 /** Always in sight: where the debate stands, who the voices are, and the way to stop. */
-import { text } from "../shared/strings";
-import { Shape, StatusSign } from "./shapes";
+import { ModelLabel } from "../shared/model";
+import { StatusWord } from "../shared/status";
+import { Shape } from "./shapes";
 import type { Debate } from "./state";
+import { text } from "./strings";
 import type { Voice } from "./types";
 
 interface Props {
@@ -17,12 +19,10 @@ export function Bar({ debate, isStopping, stop }: Props) {
   const stands = isSummary ? text.debate.summary : round > 0 ? text.debate.round(round, maxRounds) : text.debate.starting;
   return (
     <div class="bar">
-      <p class={`status is-${status}`}>
-        <StatusSign of={status} /> {text.status[status]}
-      </p>
+      <p><StatusWord of={status} /></p>
       <p class="stands">{stands}</p>
       <Score debate={debate} label={stands} />
-      {model && <p class="label" data-kind={model.kind}>{model.label}</p>}
+      {model && <ModelLabel model={model} />}
       {canStop && (
         <button type="button" class="stop" disabled={isStopping} onClick={stop}>
           {isStopping ? text.debate.stopping : text.debate.stop}

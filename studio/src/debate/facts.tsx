@@ -1,6 +1,6 @@
 /** The claims that were looked up: verdict, sources, and why there may be none. */
-import { text } from "../shared/strings";
 import { VERDICT_SIGN } from "./shapes";
+import { text } from "./strings";
 import type { Fact } from "./types";
 
 export function Facts({ facts, hasEvidence, isOver }: { facts: Fact[]; hasEvidence: boolean; isOver: boolean }) {

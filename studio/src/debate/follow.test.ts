@@ -1,6 +1,8 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { follow, type Listener } from "./follow";
+import { follow, type Listener } from "../shared/follow";
+import { debateSource } from "./follow";
 import { parser } from "../shared/sse";
+import type { DebateEvent } from "./types";
 
 afterEach(() => { vi.unstubAllGlobals(); });
 
@@ -27,7 +29,7 @@ function server(...answers: (string | { break: string } | { status: number })[])
 
 function listener(isRunning = false) {
   const heard: string[] = [];
-  const told: Listener = {
+  const told: Listener<DebateEvent> = {
     tell: ({ number, event }) => heard.push(`${number} ${event.type}`),
     trying: (attempt) => heard.push(`try ${attempt}`),
     refused: (problem) => heard.push(`refused ${problem.status}`),
@@ -37,7 +39,7 @@ function listener(isRunning = false) {
 }
 
 const at = async () => {};
-const go = (told: Listener, after = 0) => follow("d 1", after, told, new AbortController().signal, at);
+const go = (told: Listener<DebateEvent>, after = 0) => follow(debateSource("d 1"), after, told, new AbortController().signal, at);
 const event = (id: number, name: string) => `id: ${id}\nevent: ${name}\ndata: {}\n\n`;
 
 it("comes back after a cut with the number of the last event", async () => {

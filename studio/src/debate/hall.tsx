@@ -1,17 +1,19 @@
 /** One debate: watched live, or read afterwards. */
 import { useEffect, useRef, useState } from "react";
 import { Problem } from "../shared/api";
+import { useEdge } from "../shared/edge";
 import { useKeys } from "../shared/keys";
+import { LineState, Trouble } from "../shared/line";
+import { Skeleton } from "../shared/skeleton";
 import { useSlow } from "../shared/slow";
-import { text } from "../shared/strings";
-import { Aloud } from "./aloud";
+import { DebateAloud } from "./aloud";
 import { Approval } from "./approval";
 import { Bar } from "./bar";
-import { useEdge } from "./edge";
 import { Facts } from "./facts";
 import { Keep } from "./keep";
-import { useDebate, type Line, type Listening } from "./listen";
-import { Skeleton, Turns } from "./turns";
+import { useDebate, type Listening } from "./listen";
+import { text } from "./strings";
+import { Turns } from "./turns";
 import type { Settings } from "./types";
 
 const words = text.debate;
@@ -83,8 +85,8 @@ function Opened({ listening, settings }: { listening: Listening; settings?: Sett
         </div>
         {hasClaims && <Facts facts={debate.facts} hasEvidence={settings?.evidence.configured ?? true} isOver={!isLive} />}
       </div>
-      {isAway && <button type="button" class="back" onClick={back}>↓ {words.live}</button>}
-      <Aloud debate={debate} />
+      {isAway && <button type="button" class="back" onClick={back}>↓ {text.line.live}</button>}
+      <DebateAloud debate={debate} />
     </>
   );
 }
@@ -106,23 +108,6 @@ function Ending({ listening, isResuming, resume }: { listening: Listening; isRes
       <Keep id={id} />
       {status === "completed" && <p class="measures">{facts.filter(Boolean).join(" · ")}</p>}
     </>
-  );
-}
-
-function LineState({ line }: { line: Line }) {
-  return (
-    <p class={`line is-${line.is}`} role="status">
-      {line.is === "trying" ? text.debate.reconnecting(line.attempt) : line.is === "back" ? text.debate.caughtUp : ""}
-    </p>
-  );
-}
-
-function Trouble({ problem }: { problem: Problem }) {
-  return (
-    <div class="problem" role="alert">
-      <p><strong>{words.wentWrong}</strong> {problem.message || text.nobodyThere}</p>
-      {problem.hint && <p>{problem.hint}</p>}
-    </div>
   );
 }
 

@@ -2,14 +2,15 @@
 import { useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import "../shared/base.css";
+import "../shared/run.css";
 import "./debate.css";
 import { json } from "../shared/api";
 import { Frame } from "../shared/frame";
 import { useKeys } from "../shared/keys";
-import { text } from "../shared/strings";
 import { Form } from "./form";
 import { Hall } from "./hall";
 import { PastDebates } from "./past";
+import { text } from "./strings";
 import type { Settings } from "./types";
 
 function Page() {
@@ -21,9 +22,9 @@ function Page() {
   }, []);
   const go = (address: string) => location.assign(address);
   useKeys({ n: () => go("/debate"), ...(id ? { "/": () => go("/debate#search") } : {}) });
-  if (id) return <Frame here={<a href="/debate">{text.debate.fresh}</a>}><Hall id={id} settings={settings} /></Frame>;
+  if (id) return <Frame keys={text.pressed} here={<a href="/debate">{text.debate.fresh}</a>}><Hall id={id} settings={settings} /></Frame>;
   return (
-    <Frame here={<span>{text.debate.page}</span>}>
+    <Frame keys={text.pressed} here={<span>{text.debate.page}</span>}>
       <main id="content" class="lobby" tabIndex={-1}>
         <div>
           <h1>{text.form.title}</h1>

@@ -2,17 +2,16 @@
 import { useEffect, useRef, useState } from "react";
 import { json, Problem } from "../shared/api";
 import { useKeys } from "../shared/keys";
+import { Skeleton } from "../shared/skeleton";
 import { useSlow } from "../shared/slow";
-import { text } from "../shared/strings";
-import { StatusSign } from "./shapes";
-import { timeOf } from "./state";
-import { Skeleton } from "./turns";
-import type { Past, Status } from "./types";
+import { StatusWord, type Status } from "../shared/status";
+import { timeOf, when } from "../shared/time";
+import { text } from "./strings";
+import type { Past } from "./types";
 
 const PAGE = 20;
 const TYPING_MS = 200;
 const STATUSES = Object.keys(text.status) as Status[];
-const when = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
 
 interface Listed {
   debates: Past[];
@@ -80,7 +79,7 @@ export function PastDebates() {
       )}
       {listed?.debates.length === 0 && <p class="empty">{query || status ? text.past.noneFound : text.past.none}</p>}
       <ul>{listed?.debates.map((debate) => <One key={debate.id} debate={debate} />)}</ul>
-      {listed?.next && <button type="button" onClick={() => void more()}>{text.past.more}</button>}
+      {listed?.next && <button type="button" onClick={() => void more()}>{text.more}</button>}
     </section>
   );
 }
@@ -91,9 +90,7 @@ function One({ debate }: { debate: Past }) {
     <li>
       <a href={`/debate/${encodeURIComponent(debate.id)}`} dir="auto">{debate.topic}</a>
       <p>
-        <span class={`status is-${debate.status}`}>
-          <StatusSign of={debate.status} /> {text.status[debate.status]}
-        </span>
+        <StatusWord of={debate.status} />
         <span>{text.past.rounds(debate.maxRounds)}</span>
         {start !== undefined && <time dateTime={new Date(start).toISOString()}>{when.format(start)}</time>}
       </p>

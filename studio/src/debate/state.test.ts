@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { fresh, reduce, type Debate, type Told } from "./state";
+import type { Told } from "../shared/follow";
+import { fresh, reduce, type Debate } from "./state";
 import type { DebateEvent, Fact, Snapshot } from "./types";
 
 const model = { name: "local/rules", kind: "rules", label: "rule-based voices, no language model" };
@@ -8,7 +9,7 @@ const fact: Fact = { claim: "Tea has 2 leaves.", verdict: "true", sources: ["tea
 
 function told(debate: Debate, ...events: DebateEvent[]): Debate {
   const from = debate.last;
-  return reduce(debate, { type: "told", events: events.map((event, index): Told => ({ number: from + index + 1, event })) });
+  return reduce(debate, { type: "told", events: events.map((event, index): Told<DebateEvent> => ({ number: from + index + 1, event })) });
 }
 
 function snapshot(more: Partial<Snapshot>): Snapshot {
@@ -47,7 +48,7 @@ describe("events", () => {
   });
 
   it("several events of one number all count", () => {
-    const events: Told[] = [
+    const events: Told<DebateEvent>[] = [
       { number: 5, event: { type: "round_complete", round: 1, totalRounds: 2 } },
       { number: 5, event: { type: "approval_required", interruptId: "i", question: "Go on?", round: 1 } },
     ];

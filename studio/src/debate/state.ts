@@ -1,5 +1,9 @@
 /** A debate as the page knows it: a pure fold over what the server tells. */
-import type { Approval, DebateEvent, Fact, FactCheck, Failure, Message, Model, Question, Snapshot, Status, Voice } from "./types";
+import type { Told } from "../shared/follow";
+import type { Model } from "../shared/model";
+import type { Status } from "../shared/status";
+import { timeOf } from "../shared/time";
+import type { Approval, DebateEvent, Fact, FactCheck, Failure, Message, Question, Snapshot, Voice } from "./types";
 import { VOICES } from "./types";
 
 /** What one voice said in one round, or a line of the person who watches. */
@@ -36,13 +40,8 @@ export interface Debate {
   history?: number;
 }
 
-export interface Told {
-  number?: number;
-  event: DebateEvent;
-}
-
 export type Action =
-  | { type: "told"; events: Told[] }
+  | { type: "told"; events: Told<DebateEvent>[] }
   /** `isLast`: asked for after the stream ended, so it is right about where the debate stands. */
   | { type: "snapshot"; snapshot: Snapshot; isLast?: boolean }
   | { type: "answered" }
@@ -64,7 +63,7 @@ export function reduce(debate: Debate, action: Action): Debate {
   }
 }
 
-function told(debate: Debate, { number, event }: Told): Debate {
+function told(debate: Debate, { number, event }: Told<DebateEvent>): Debate {
   if (number === undefined) return after(debate, event);
   // One thing that happened may be told as several events with one number, so only lower ones are repeats.
   if (number < debate.last) return debate;
@@ -181,12 +180,6 @@ function united(facts: Fact[], more: Fact[]): Fact[] {
 /** The first message repeats the topic, which the page shows as its title. */
 function isOpening(message: Message | undefined): boolean {
   return message !== undefined && !VOICES.some((name) => name === message.name);
-}
-
-export function timeOf(time: string | number | null | undefined): number | undefined {
-  if (time === null || time === undefined) return undefined;
-  const value = new Date(time).getTime();
-  return Number.isNaN(value) ? undefined : value;
 }
 
 function duration(snapshot: Snapshot): number | undefined {

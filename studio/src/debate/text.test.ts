@@ -1,21 +1,8 @@
 import { expect, it } from "vitest";
-import { pieces, sentences } from "./text";
+import { pieces } from "./text";
 import type { Fact } from "./types";
 
 const fact = (claim: string): Fact => ({ claim, verdict: "unverifiable", sources: [] });
-
-it("cuts off the sentence that is still being said", () => {
-  expect(sentences("It costs 2.5 euros. It works! And th", false)).toEqual(["It costs 2.5 euros.", "It works!"]);
-  expect(sentences("It costs 2.5 euros. And th", true)).toEqual(["It costs 2.5 euros.", "And th"]);
-});
-
-it("does not stop at a full stop in the middle of a sentence", () => {
-  expect(sentences("Cars, bikes etc. are loud. \"Really?\" Yes.", true)).toEqual(["Cars, bikes etc. are loud.", "\"Really?\"", "Yes."]);
-});
-
-it("cuts other scripts too", () => {
-  expect(sentences("هل هذا صحيح؟ نعم", true)).toEqual(["هل هذا صحيح؟", "نعم"]);
-});
 
 it("marks a claim whatever its white space, case and end, and loses no letter", () => {
   const text = "Well: the tax\n raised 40 % (net). Then it fell.";

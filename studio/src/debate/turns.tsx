@@ -1,9 +1,10 @@
 /** What was said, turn by turn, claims marked where they were made. */
 import { memo } from "react";
+import { Skeleton } from "../shared/skeleton";
 import { useSlow } from "../shared/slow";
-import { text } from "../shared/strings";
 import { Shape, VERDICT_SIGN } from "./shapes";
 import type { Turn } from "./state";
+import { text } from "./strings";
 import { pieces } from "./text";
 import type { Fact } from "./types";
 
@@ -66,14 +67,6 @@ function Thinking({ voice }: { voice: string }) {
     <div class="thinking">
       {slow > 0 && <Skeleton lines={2} />}
       {slow > 1 && <p>{text.debate.thinking(voice)}</p>}
-    </div>
-  );
-}
-
-export function Skeleton({ lines }: { lines: number }) {
-  return (
-    <div class="skeleton" aria-hidden="true">
-      {Array.from({ length: lines }, (_, line) => <span key={line} />)}
     </div>
   );
 }

@@ -1,18 +1,13 @@
 /** What the server says and takes, as the page uses it. */
+import type { Model, ModelChoice } from "../shared/model";
+import type { Status } from "../shared/status";
 
 export const VOICES = ["optimist", "skeptic", "moderator"] as const;
 export type Voice = (typeof VOICES)[number];
 
-export type Status = "running" | "waiting" | "completed" | "error" | "stopped";
 export type Approval = "off" | "before_summary" | "each_round";
 export type FactCheck = "off" | "each_round" | "at_end";
 export type Verdict = "true" | "false" | "unverifiable";
-
-export interface Model {
-  name: string;
-  kind: string;
-  label: string;
-}
 
 export interface Fact {
   claim: string;
@@ -83,7 +78,7 @@ export interface Past {
 
 /** `GET /api/debate/settings`. */
 export interface Settings {
-  models: (Model & { configured: boolean; hint?: string | null })[];
+  models: ModelChoice[];
   evidence: { configured: boolean; documents: number };
 }
 

@@ -1,10 +1,10 @@
 /** What stands around every page: the name, the colours, the keys. */
 import { useState, type ReactNode } from "react";
-import { Keys } from "./keys";
+import { Keys, type KeyList } from "./keys";
 import { text } from "./strings";
 import { setTheme, theme, THEMES, type Theme } from "./theme";
 
-export function Frame({ here, children }: { here?: ReactNode; children: ReactNode }) {
+export function Frame({ here, keys, children }: { here?: ReactNode; keys?: KeyList; children: ReactNode }) {
   return (
     <>
       <a class="skip" href="#content">{text.skip}</a>
@@ -12,7 +12,7 @@ export function Frame({ here, children }: { here?: ReactNode; children: ReactNod
         <a class="brand" href="/">{text.brand}</a>
         <nav>{here}</nav>
         <Colours />
-        <Keys />
+        <Keys more={keys} />
       </header>
       {children}
     </>

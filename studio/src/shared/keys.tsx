@@ -3,6 +3,9 @@ import { useEffect, useRef, useState } from "react";
 import { text } from "./strings";
 import { remember, remembered } from "./theme";
 
+/** A key and what it does. */
+export type KeyList = [string, string][];
+
 const KEY = "superstep.keys";
 
 /** Tells which keys do what while the component stands; the latest meaning counts. */
@@ -24,7 +27,7 @@ export function useKeys(meanings: Record<string, (() => void) | undefined>): voi
   }, []);
 }
 
-export function Keys() {
+export function Keys({ more = [] }: { more?: KeyList }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isOn, setOn] = useState(remembered(KEY) !== "off");
   const open = () => dialog.current?.showModal();
@@ -41,7 +44,7 @@ export function Keys() {
       <dialog ref={dialog} class="keys" aria-labelledby="keys-title">
         <h2 id="keys-title">{text.keys.title}</h2>
         <dl>
-          {text.keys.list.map(([key, meaning]) => (
+          {[...text.keys.list, ...more].map(([key, meaning]) => (
             <div key={key}>
               <dt><kbd>{key}</kbd></dt>
               <dd>{meaning}</dd>

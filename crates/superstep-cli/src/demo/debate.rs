@@ -6,19 +6,20 @@
 use std::time::Instant;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 use superstep::Code;
 use superstep::core::suggest::known_names;
 use superstep::core::time::Time;
-use superstep_debate::Debate;
-use superstep_server::{Desk, Order, RunStatus, Told, What};
+use superstep::model::{ModelInfo, ModelKind};
+use superstep_debate::{Debate, FactCheck, Options};
+use superstep_server::{Desk, Order, RunStatus, Told, WEIGHTS, What};
 
 use crate::args::{Approval, DemoDebate, Global};
 use crate::drive::{Done, Watch};
 use crate::failure::Failure;
 use crate::graphs;
 use crate::log;
-use crate::models::{is_remote, model};
+use crate::models::{is_remote, made, no_weights, usual_weights};
 use crate::out::{Format, Out, Tone, toned};
 use crate::run::{attend, closing, end, new_thread};
 use crate::screen::Screen;
@@ -42,14 +43,14 @@ pub(crate) async fn debate(asked: &DemoDebate, global: &Global, out: &Out) -> Re
     log::listen(global, false);
     let setup = Setup::load(global)?;
     // Says everything that is wrong before anything is made.
-    drop(Debate::open(&asked.topic, asked.rounds, now()?)?);
+    let input = Debate::open_json(&asked.topic, asked.rounds, Some(now()?))?;
     let (model, label) = voice(&setup, &asked.model)?;
     let graph = graphs::find(&setup, GRAPH)?;
     let desk = Desk::open([graph], setup.open(out).await?)?;
     let thread = new_thread(GRAPH);
     let heading = format!("{} · {label} · thread {thread}", toned(Tone::Strong, GRAPH));
-    let (input, options) = (input(asked), options(asked, &model, out));
-    let order = Order::new(GRAPH, thread, What::Start(input)).options(options).title(&asked.topic);
+    let options = options(asked, model, out).to_json();
+    let order = Order::new(GRAPH, thread, What::Start(input)).options(options).title(asked.topic.trim());
     let mut view = DebateView::new(heading, asked.rounds, *out);
     let done = attend(&desk, order, &mut view, out).await?;
     finish(done, out)
@@ -60,23 +61,16 @@ fn now() -> Result<Time, Failure> {
     Ok(now.map_err(|fault| superstep::Error::internal(fault.message))?)
 }
 
-/// What a debate begins with.
-fn input(asked: &DemoDebate) -> Value {
-    let (topic, now) = (asked.topic.trim(), Timestamp::now());
-    json!({
-        // With an id, so that an input that is given again after a crash does not double the line.
-        "messages": [{ "role": "user", "content": format!("Debate topic: {topic}"), "id": "topic" }],
-        "topic": topic, "maxRounds": asked.rounds, "startTime": format!("{now:.6}"),
-    })
-}
-
 /// What the application wants to know when it opens the hall.
-fn options(asked: &DemoDebate, model: &str, out: &Out) -> Value {
-    let seed = asked.seed.unwrap_or_else(|| Timestamp::now().as_microsecond().unsigned_abs());
-    json!({
-        "model": model, "approval": approval(asked.approval), "factCheck": "off", "seed": seed,
-        "maxRounds": asked.rounds, "isPaced": out.is_live(),
-    })
+fn options(asked: &DemoDebate, model: String, out: &Out) -> Options {
+    Options {
+        approval: approval(asked.approval),
+        fact_check: FactCheck::Off,
+        model: Some(model),
+        seed: asked.seed.unwrap_or_else(|| Timestamp::now().as_microsecond().unsigned_abs()),
+        max_rounds: asked.rounds,
+        is_paced: out.is_live(),
+    }
 }
 
 fn finish(done: Done, out: &Out) -> Result<u8, Failure> {
@@ -91,11 +85,11 @@ fn finish(done: Done, out: &Out) -> Result<u8, Failure> {
     }
 }
 
-fn approval(approval: Approval) -> &'static str {
-    match approval {
-        Approval::Off => "off",
-        Approval::BeforeSummary => "before_summary",
-        Approval::EachRound => "each_round",
+fn approval(asked: Approval) -> superstep_debate::Approval {
+    match asked {
+        Approval::Off => superstep_debate::Approval::Off,
+        Approval::BeforeSummary => superstep_debate::Approval::BeforeSummary,
+        Approval::EachRound => superstep_debate::Approval::EachRound,
     }
 }
 
@@ -104,6 +98,10 @@ fn voice(setup: &Setup, name: &str) -> Result<(String, String), Failure> {
     match name {
         "local" | "rules" | "local/rules" => {
             return Ok(("local/rules".to_owned(), "rule-based voices, no language model".to_owned()));
+        }
+        "weights" | WEIGHTS if !setup.settings.models.contains_key(name) => {
+            let model = usual_weights(setup).unwrap_or_else(|| Err(no_weights(WEIGHTS)))?;
+            return Ok((WEIGHTS.to_owned(), spoken(name, &model.info())));
         }
         _ => {}
     }
@@ -114,12 +112,21 @@ fn voice(setup: &Setup, name: &str) -> Result<(String, String), Failure> {
         return Ok((name.to_owned(), format!("{model}, a language model of {service}")));
     }
     let Some(set) = setup.settings.models.get(name) else {
-        let known: Vec<&str> = ["local"].into_iter().chain(setup.settings.models.keys().map(String::as_str)).collect();
+        let known: Vec<&str> =
+            ["rules", "weights"].into_iter().chain(setup.settings.models.keys().map(String::as_str)).collect();
         return Err(Failure::new(Code::ConfigInvalid, format!("no model `{name}`")).help(known_names(name, &known)));
     };
     refuse_offline(setup, name, is_remote(set))?;
-    let kind = model(setup, name, set).info().kind;
-    Ok((name.to_owned(), format!("{name}, {}", superstep_debate::transcript::label(kind))))
+    Ok((name.to_owned(), spoken(name, &made(setup, name, set)?.info())))
+}
+
+/// Who speaks, for people; weights by the name that is in their file.
+fn spoken(name: &str, info: &ModelInfo) -> String {
+    let label = superstep_debate::transcript::label(info.kind);
+    match info.kind {
+        ModelKind::Weights => format!("{info}, {label}"),
+        _ => format!("{name}, {label}"),
+    }
 }
 
 fn refuse_offline(setup: &Setup, name: &str, is_remote: bool) -> Result<(), Failure> {
@@ -127,7 +134,7 @@ fn refuse_offline(setup: &Setup, name: &str, is_remote: bool) -> Result<(), Fail
         return Ok(());
     }
     let message = format!("model `{name}` is asked over the network, and `--offline` forbids it");
-    Err(Failure::new(Code::PolicyRefused, message).help("superstep demo debate --model local"))
+    Err(Failure::new(Code::PolicyRefused, message).help("superstep demo debate --model rules"))
 }
 
 /// A debate on a terminal, or as plain lines.

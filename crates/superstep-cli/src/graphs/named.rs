@@ -42,6 +42,10 @@ impl Served for Named {
         named(&self.name, self.graph.kept_in(stores))
     }
 
+    fn noted(&self, order: Order) -> Order {
+        self.graph.noted(order)
+    }
+
     fn check<'a>(&'a self, order: &'a Order) -> Asked<'a, ()> {
         self.graph.check(order)
     }

@@ -64,6 +64,22 @@ fn a_debate_is_refused_with_a_model_that_cannot_speak() {
     assert!(offline.code == 77 && offline.stderr.starts_with("error[SS-026]"), "{}", offline.stderr);
 }
 
+/// R-CLI-3, R-CLI-11: this binary runs no weights; whoever asks for them is told which build does, before anything is made.
+#[test]
+fn a_debate_with_weights_needs_another_build() {
+    let folder = Folder::empty("weights");
+    folder.write("superstep.toml", "models.own = { provider = 'local/weights', model = 'own.gguf' }\n");
+    for (name, asked) in [("weights", "local/weights"), ("local/weights", "local/weights"), ("own", "own")] {
+        let said = folder.run(&["demo", "debate", "--model", name]);
+        assert_eq!((said.code, said.stdout.as_str()), (78, ""), "{}", said.stderr);
+        let fact =
+            format!("error[SS-027]: model `{asked}` runs in the process, out of a file of weights, and this build ");
+        assert!(said.stderr.starts_with(&fact), "{}", said.stderr);
+        assert!(said.stderr.contains("-p superstep-weights-cli -- demo debate --model weights"), "{}", said.stderr);
+    }
+    assert!(!folder.path().join(".superstep").exists());
+}
+
 /// R-CLI-7: a debate for programs is events, then the end.
 #[test]
 fn a_debate_is_told_as_lines_of_json() {
@@ -126,4 +142,24 @@ fn a_debate_needs_nothing_but_the_binary() {
     ] {
         assert!(said.stdout.contains(part), "{part}: {}", said.stdout);
     }
+}
+
+/// R-CLI-3, R-SRV-6: a debate that is run as a graph stands in lists as one that was begun any other way: topic, rounds.
+#[test]
+fn a_debate_that_is_run_as_a_graph_is_noted_like_any_other() {
+    let folder = Folder::empty("debate-noted");
+    let noted = |thread: &str| {
+        let record = &folder.run(&["threads", "show", thread, "--json"]).json()["thread"];
+        (record["title"].clone(), record["options"]["maxRounds"].clone(), record["options"]["approval"].clone())
+    };
+    let expected = ("Remote work".into(), 1.into(), "off".into());
+    let input = r#"{"topic": " Remote work ", "maxRounds": 1}"#;
+    let said = folder.run(&["run", "debate", "--thread", "t1", "--input", input, "--offline"]);
+    assert_eq!((said.code, noted("t1")), (0, expected.clone()), "{}", said.stderr);
+    let demo = folder.run(&["demo", "debate", "--topic", " Remote work ", "--rounds", "1", "--json", "--offline"]);
+    let thread = demo.json()["thread"].as_str().unwrap().to_owned();
+    assert_eq!(noted(&thread), expected);
+    // What was noted when it began stays.
+    let again = folder.run(&["run", "debate", "--thread", &thread, "--input", r#"{"topic": "Remote work"}"#]);
+    assert_eq!((again.code, noted(&thread)), (0, expected), "{}", again.stderr);
 }

@@ -25,6 +25,20 @@ fn the_doctor_reports_without_secrets() {
     assert!(report.starts_with("```text\n") && report.ends_with("```\n"));
 }
 
+/// R-CLI-6: weights that this build cannot run are noted, without the path of their file.
+#[test]
+fn the_doctor_notes_weights_that_cannot_be_asked() {
+    let folder = Folder::new("doctor-weights");
+    folder.set_far("{ provider = \"local/weights\", model = \"MARKER.gguf\" }");
+    let said = folder.run(&["doctor", "--set", "server.port=0"]);
+    assert!(
+        said.code == 0 && said.stdout.contains("note model: far (local/weights): cannot be asked"),
+        "{}",
+        said.stdout
+    );
+    assert!(!said.stdout.contains("MARKER"));
+}
+
 /// R-CLI-6: what is broken ends with 1, and is named.
 #[test]
 fn the_doctor_ends_with_one_when_something_is_broken() {

@@ -45,8 +45,9 @@ fn wrong_usage_shows_the_two_lines_that_matter() {
 #[test]
 fn what_is_wrong_is_said_with_what_to_do_about_it() {
     let folder = Folder::new("errors");
-    let rows: [&[&str]; 4] = [
+    let rows: [&[&str]; 5] = [
         &["run", "titles", "--input", r#"{"txt":1}"#, "--quiet"],
+        &["run", "titles", "--input", r#"{"text":"a"}"#, "--thread", "a b", "--quiet"],
         &["run", "titles", "--input", "{"],
         &["run", "titles", "--input", "@nowhere.json"],
         &["config", "show", "--set", "limits.recursion_limt=3"],
@@ -58,6 +59,11 @@ fn what_is_wrong_is_said_with_what_to_do_about_it() {
       /text  required field `text` is missing
       help: nothing ran: correct the input and run again
             for example: superstep run titles --input '{"text":"…"}'
+      more: superstep explain SS-002
+    [exit 65]
+    $ superstep run titles --input {"text":"a"} --thread a b --quiet
+    error[SS-002]: `a b` cannot be the id of a thread
+      help: use 1 to 128 letters, digits and `_ . : -`
       more: superstep explain SS-002
     [exit 65]
     $ superstep run titles --input {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::Folder;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 15] = [
     "demo",
     "run",
     "resume",
@@ -13,6 +13,8 @@ const COMMANDS: [&str; 13] = [
     "history",
     "graph",
     "serve",
+    "eval",
+    "mcp",
     "explain",
     "doctor",
     "config",

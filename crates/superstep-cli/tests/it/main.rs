@@ -14,6 +14,7 @@ mod runs;
 mod serving;
 #[cfg(unix)]
 mod stops;
+mod suggestions;
 mod support;
 #[cfg(unix)]
 mod terminal;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use crate::support::{Folder, Said};
+use crate::support::{Folder, Said, silent_provider};
 
 /// R-CLI-6: one line with the address on stdout; Ctrl-C ends it in order.
 #[cfg(unix)]
@@ -30,6 +30,41 @@ fn a_server_says_where_it_is_answers_and_stops_in_order() {
     }
 }
 
+/// R-CLI-13: a second Ctrl-C does not wait for runs that take their time.
+#[cfg(unix)]
+#[test]
+fn a_second_interrupt_ends_a_server_at_once() {
+    use std::time::{Duration, Instant};
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let folder = Folder::new("serve-twice");
+    let (provider, model) = silent_provider();
+    folder.set_far(&model);
+    let mut child = folder.command(&["serve", "--port", "0"]).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let address = url.trim().strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let body = r#"{"topic":"Rules","model":"far","detach":true}"#;
+    let (kind, length) = ("application/json", body.len());
+    write!(
+        stream,
+        "POST /api/debate HTTP/1.1\r\nHost: {address}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    // A voice is being waited for from here on.
+    let _connection = provider.accept().unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("stopping")));
+    let begun = Instant::now();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // In order it waits for eight seconds.
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
 /// R-CLI-10: a port that is taken is said to be.
 #[test]
 fn a_port_that_is_taken_is_a_clear_error() {
@@ -53,4 +88,38 @@ fn an_address_that_others_reach_needs_a_word() {
     let said = folder.run(&["serve", "--port", "0", "--host", "0.0.0.0"]);
     assert_eq!(said.code, 77);
     assert!(said.stderr.contains("--insecure"), "{}", said.stderr);
+}
+
+/// R-CLI-6: a model whose weights cannot be run here is not configured, is refused, and its file is not told.
+#[test]
+fn weights_that_cannot_be_run_are_not_configured_and_their_file_is_not_told() {
+    let folder = Folder::new("serve-weights");
+    folder.set_far("{ provider = \"local/weights\", model = \"MARKER.gguf\" }");
+    let mut child = folder.command(&["serve", "--port", "0"]).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let address = url.trim().strip_prefix("http://").unwrap();
+    let ask = |first: &str, body: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let head = "Content-Type: application/json\r\nConnection: close";
+        let length = body.len();
+        write!(stream, "{first} HTTP/1.1\r\nHost: {address}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}")
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let refused = ask("POST /api/debate", r#"{"topic":"Rules","model":"far","detach":true}"#);
+    let (settings, health) = (ask("GET /api/debate/settings", ""), ask("GET /api/health", ""));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("model `far` cannot be asked"), "{refused}");
+    let read =
+        |answer: &str| -> serde_json::Value { serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap() };
+    for (answer, told) in [(&settings, "configured"), (&health, "is_configured")] {
+        let models = read(answer)["models"].clone();
+        let far = models.as_array().unwrap().iter().find(|model| model["name"] == "far").unwrap().clone();
+        assert_eq!(far[told], false, "{far}");
+    }
+    assert!([&refused, &settings, &health].iter().all(|answer| !answer.contains("MARKER")));
 }

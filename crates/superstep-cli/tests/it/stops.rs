@@ -1,6 +1,7 @@
 //! Ctrl-C, and processes that die: what ran is saved and goes on.
 
 use std::io::{BufRead, BufReader};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -41,6 +42,39 @@ fn one_interrupt_stops_saves_and_says_how_to_go_on() {
     let resumed = folder.run(&["resume", "t1", "--json"]);
     assert_eq!((resumed.code, &resumed.json()["output"]["said"]), (0, &"Foxes and dogs".into()));
     assert!(!resumed.stderr.contains("note"), "what was done is not done again: {}", resumed.stderr);
+}
+
+/// R-CLI-13: a second Ctrl-C does not wait for the run to be saved, ends with 130 and says nothing more; what was saved
+/// before goes on.
+#[test]
+fn two_interrupts_leave_at_once() {
+    let rows: [(&str, &[&str]); 2] = [("run-twice", &RUN), ("demo-twice", &["demo", "debate", "--model", "far"])];
+    for (name, words) in rows {
+        let folder = Folder::new(name);
+        let (provider, model) = silent_provider();
+        folder.set_far(&model);
+        let mut child = folder.command(words).spawn().unwrap();
+        let _connection = provider.accept().unwrap();
+        // Nothing can be saved as long as somebody else writes.
+        let other = rusqlite::Connection::open(folder.path().join(".superstep/superstep.db")).unwrap();
+        other.busy_timeout(Duration::from_secs(20)).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line == "stopping; once more to leave at once"));
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{name}");
+        let rest: Vec<String> = lines.collect();
+        assert!(!rest.iter().any(|line| line.contains("saved") || line.contains("error")), "{rest:?}");
+        other.execute_batch("ROLLBACK").unwrap();
+        let listed = folder.run(&["threads"]).stdout;
+        assert!(listed.contains("running"), "{listed}");
+        if words == RUN {
+            heal(&folder);
+            let resumed = folder.run(&["resume", "t1", "--json"]);
+            assert_eq!((resumed.code, &resumed.json()["output"]["said"]), (0, &"Foxes and dogs".into()));
+        }
+    }
 }
 
 /// R-CLI-4: a process that was killed leaves a thread that goes on.

@@ -7,7 +7,7 @@ use superstep_core::port::Model;
 use superstep_core::tool::ToolSpec;
 use superstep_weights::Weights;
 
-use crate::support::{CONTEXT, WIDTH, ask, open, tiny, tiny_with};
+use crate::support::{CONTEXT, Temporary, WIDTH, ask, open, tiny, tiny_with};
 
 fn request(text: &str) -> Request {
     Request::new([Message::user(text)]).max_tokens(24)
@@ -26,6 +26,26 @@ async fn an_answer_is_told_in_pieces_and_counted() {
     let usage = answer.usage();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.estimated), (1 + 10 + 1 + 1 + 1 + 10, 24, false));
     assert_eq!(answer.stop, StopReason::Length);
+}
+
+/// A file that is read only when something is asked answers the same; what is wrong behind its head is told to whoever asks.
+#[tokio::test]
+async fn a_file_can_be_read_when_it_is_asked() {
+    let file = Temporary::new(&tiny());
+    let (lazy, opened) = (Weights::lazy(file.path()).unwrap(), open(&tiny()).unwrap());
+    assert_eq!(lazy.info(), opened.info());
+    assert_eq!(ask(&lazy, &request("hello")).await.unwrap(), ask(&opened, &request("hello")).await.unwrap());
+
+    let changed = Temporary::new(&tiny());
+    let late = Weights::lazy(changed.path()).unwrap();
+    std::fs::write(changed.path(), &tiny()[..1_000]).unwrap();
+    for _ in 0..2 {
+        let error = ask(&late, &request("hello")).await.unwrap_err();
+        assert_eq!(error.code(), Code::ConfigInvalid);
+        assert!(error.message().contains("cannot be used as weights"), "{error}");
+    }
+    assert_eq!(Weights::lazy(changed.path()).unwrap_err().code(), Code::ConfigInvalid);
+    assert_eq!(Weights::lazy("no/such/file.gguf").unwrap_err().code(), Code::ConfigInvalid);
 }
 
 /// R-FWK-74: without a temperature an answer is always the same, also for those who ask at the same time.

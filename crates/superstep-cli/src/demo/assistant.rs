@@ -1,0 +1,47 @@
+//! `superstep demo assistant`: one question about the sample shop, with the plan as it is worked off.
+
+use serde_json::json;
+use superstep_assistant::Options;
+use superstep_server::{Desk, Order, RunStatus, What};
+
+use crate::args::{DemoAssistant, Global};
+use crate::drive::Done;
+use crate::failure::Failure;
+use crate::graphs;
+use crate::log;
+use crate::out::{Format, Out};
+use crate::run::{RunView, attend, closing, end, new_thread};
+use crate::setup::Setup;
+use crate::words::harmless;
+
+/// The graph, by name.
+const GRAPH: &str = "assistant";
+
+/// Asks the assistant.
+pub(crate) async fn assistant(asked: &DemoAssistant, global: &Global, out: &Out) -> Result<u8, Failure> {
+    log::listen(global, false);
+    let setup = Setup::load(global)?;
+    let graph = graphs::find(&setup, GRAPH)?;
+    let drawing = graph.drawing();
+    let desk = Desk::open([graph], setup.open(out).await?)?;
+    let thread = new_thread(GRAPH);
+    // With an id, so that an input that is given again after a crash does not double the message.
+    let input = json!({
+        "messages": [{ "role": "user", "content": asked.ask, "id": "asked" }], "user_id": asked.user,
+    });
+    let options = Options { user_id: asked.user.clone(), model: Some(asked.model.clone()) };
+    let order = Order::new(GRAPH, thread, What::Start(input)).options(options.to_json()).title(asked.ask.trim());
+    let done = attend(&desk, order, &mut RunView::new(None, &drawing, *out), out).await?;
+    finish(done, out)
+}
+
+fn finish(done: Done, out: &Out) -> Result<u8, Failure> {
+    if out.format != Format::Text {
+        return end(done, None, out);
+    }
+    let answer = done.output["messages"].as_array().and_then(|all| all.last()?["content"].as_str());
+    if let Some(answer) = answer.filter(|_| done.status == RunStatus::Finished) {
+        answer.lines().for_each(|line| out.result(harmless(line)));
+    }
+    closing(done, out)
+}
