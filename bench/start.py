@@ -8,6 +8,7 @@ Prints one line for each measure with its goal, and ends with 1 when one is miss
 server listens on a free port of this machine and is stopped again.
 """
 
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -50,7 +51,7 @@ def server(program: str) -> tuple[float, float]:
 
 
 def main() -> int:
-    program = sys.argv[1]
+    program = str(pathlib.Path(sys.argv[1]).resolve())
     started = [server(program) for _ in range(5)]
     measures = [
         ("command line, median", command_line(program), 50, "ms"),

@@ -13,6 +13,9 @@ use crate::workspace::Workspace;
 pub(crate) const HELP: &str = "the pages: unit tests, the committed build, a browser against the real program \
                                [--write: take a new build over into studio/dist]";
 
+/// The pages of applications.
+const PAGES: [&str; 3] = ["debate", "suggestions", "assistant"];
+
 /// Checks the pages.
 ///
 /// # Errors
@@ -44,18 +47,29 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
 
 /// Uses the pages as people do.
 fn in_a_browser(workspace: &Workspace, studio: &Path) -> Result<(), String> {
-    let status = workspace.cargo(&["build", "--quiet", "--package", "superstep-cli"]).status();
+    // As the tests are built, which has been done already when everything is checked: the program is among them.
+    let build = ["test", "--quiet", "--workspace", "--all-features", "--no-run"];
+    let status = workspace.cargo(&build).status();
     if !status.is_ok_and(|status| status.success()) {
         return Err("the program does not build".to_owned());
     }
     let program = workspace.target()?.join("debug/superstep");
     let served = Served::start(&program, &workspace.target()?.join("studio-served"))?;
-    let script = studio.join("e2e/debate.mjs");
-    let status = Command::new("node").arg(&script).arg(&served.url).current_dir(studio).status();
-    match status.map_err(|error| format!("`node` does not start: {error}"))? {
-        status if status.success() => Ok(()),
-        status => Err(format!("the pages in a browser: `{}` ended with {status}", script.display())),
+    for page in PAGES {
+        let script = studio.join(format!("e2e/{page}.mjs"));
+        let mut node = Command::new("node");
+        node.arg(&script).arg(&served.url).current_dir(studio);
+        if page == "assistant" {
+            // Rules plan and answer at once: too quick to be seen growing, or to be stopped.
+            node.env("INSTANT", "1");
+        }
+        let status = node.status();
+        let status = status.map_err(|error| format!("`node` does not start: {error}"))?;
+        if !status.success() {
+            return Err(format!("the page `/{page}` in a browser: `{}` ended with {status}", script.display()));
+        }
     }
+    Ok(())
 }
 
 /// The program, serving on a port of its own.

@@ -47,7 +47,10 @@ const fn cargo(name: &'static str, arguments: &'static [&'static str]) -> Step {
 /// Every step, in order.
 const STEPS: [Step; 17] = [
     cargo("fmt", &["fmt", "--all", "--", "--check"]),
-    cargo("fmt of the local weights", &["fmt", "--manifest-path", WEIGHTS, "--", "--check"]),
+    cargo(
+        "fmt of the local weights",
+        &["fmt", "--manifest-path", WEIGHTS, "-p", "superstep-weights", "-p", "superstep-weights-cli", "--", "--check"],
+    ),
     cargo("clippy", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     Step { name: "nextest is installed", is_quick: true, work: Work::Nextest },
     Step { name: "PostgreSQL, Redis and MCP servers are installed", is_quick: true, work: Work::Servers },

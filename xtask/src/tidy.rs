@@ -22,6 +22,12 @@ pub(crate) const HELP: &str = "architecture invariants and house rules";
 /// What must not be in the tree of the pure crate.
 const WORLD: [&str; 7] = ["tokio", "rusqlite", "reqwest", "axum", "rand", "tokio-postgres", "hyper"];
 
+/// What only the workspace of the weights builds.
+const OF_WEIGHTS: [&str; 4] = ["candle-core", "superstep-weights", "superstep-weights-cli", "tokenizers"];
+
+/// What the command line with weights may use of ours.
+const WITH_WEIGHTS: [&str; 2] = ["superstep-cli", "superstep-weights"];
+
 /// Everything the rules look at.
 struct Facts {
     files: Vec<File>,
@@ -73,6 +79,11 @@ fn check(facts: &Facts) -> Vec<(&'static str, Vec<String>)> {
         ("macros use no crate of ours", dependencies::uses_only(metadata, "superstep-macros", &[])),
         ("adapters use only core", dependencies::uses_only(metadata, "superstep-adapters", &["superstep-core"])),
         ("weights use only core", dependencies::uses_only(&facts.weights, "superstep-weights", &["superstep-core"])),
+        (
+            "the command line with weights is the command line, and weights",
+            dependencies::uses_only(&facts.weights, "superstep-weights-cli", &WITH_WEIGHTS),
+        ),
+        ("weights stay out of the workspace", dependencies::absent("the workspace", &facts.whole_tree, &OF_WEIGHTS)),
         ("nothing in core's pure rooms is async", architecture::pure_rooms(files)),
         ("there is one loop", architecture::one_loop(files)),
         ("SQL stays in adapters and applications", architecture::sql_at_home(files)),

@@ -1,7 +1,8 @@
-//! `cargo xtask weights`: what `superstep-weights` must pass: its lints and its tests, with a model that really talks.
+//! `cargo xtask weights`: what `superstep-weights` and the command line with it must pass: lints and tests, with a model that
+//! really talks.
 //!
-//! It is no member of the workspace, so that nobody builds its dependencies who does not want them; what the other steps do for
-//! the members is done for it here.
+//! They are no members of the workspace, so that nobody builds their dependencies who does not want them; what the other steps do
+//! for the members is done for them here.
 
 use std::path::Path;
 
@@ -9,9 +10,10 @@ use crate::model;
 use crate::workspace::{WEIGHTS, Workspace};
 
 /// The line of `--help`.
-pub(crate) const HELP: &str = "lints and tests of `superstep-weights`, with a model that really talks";
+pub(crate) const HELP: &str =
+    "lints and tests of `superstep-weights` and the command line with it, with a model that really talks";
 
-/// Checks the package.
+/// Checks the packages.
 ///
 /// # Errors
 /// When a check fails, or something could not be tested.
@@ -25,19 +27,19 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     }
 }
 
-/// Checks the package; gives what could not be tested.
+/// Checks the packages; gives what could not be tested.
 ///
 /// # Errors
 /// When a check fails, or cannot be run.
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
-    let (mut notes, mut words) = (Vec::new(), vec!["test", "--locked"]);
+    let (mut notes, mut words) = (Vec::new(), vec!["test", "--locked", "--workspace"]);
     let file = model::ensure(workspace);
     if let Err(problem) = &file {
         words.extend(["--", "--skip", "real::"]);
         notes.push(format!("THE MODEL FROM WEIGHTS WAS NOT TESTED, there is no file for it: {problem}"));
     }
     let file = file.unwrap_or_default();
-    call(workspace, &["clippy", "--locked", "--all-targets", "--", "-D", "warnings"], &file)?;
+    call(workspace, &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"], &file)?;
     call(workspace, &words, &file)?;
     Ok(notes)
 }
