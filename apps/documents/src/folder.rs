@@ -1,5 +1,9 @@
-//! Lists and reads the files of the folder, and none outside of it.
+//! Lists and reads the files of a folder, and none outside of it.
+//!
+//! What is read is bounded in number and size; whatever is left out is noted, and the notes are bounded too.
 
+use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -7,142 +11,198 @@ use std::{fs, io};
 
 use superstep::{Code, Error, Result};
 
-/// The largest file that is read.
-const LARGEST: u64 = 1024 * 1024;
-/// The most files that are read.
-const MOST: usize = 2_000;
+/// How much of a folder is read. The rest is left out, and said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// At most this many files.
+    pub files: usize,
+    /// At most this many bytes of one file.
+    pub largest: u64,
+    /// At most this many bytes of all files together.
+    pub total: u64,
+    /// At most this many things out of all files together.
+    pub things: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { files: 10_000, largest: 32 << 20, total: 128 << 20, things: 100_000 }
+    }
+}
+
 /// How deep folders are looked into.
 const DEEPEST: usize = 8;
+/// How many files and folders are looked at, of whatever kind.
+const MOST_ENTRIES: usize = 100_000;
+/// How much of what was left out is named one by one.
+const MOST_NOTES: usize = 200;
 
 /// A file as it was seen; another one when it has changed.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct File {
-    /// Its path inside the folder, with `/` between the parts.
-    pub(crate) name: String,
+    path: PathBuf,
     length: u64,
     modified: Option<SystemTime>,
-    kind: Kind,
 }
 
-/// What a file is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Markdown,
-    Html,
-    Text,
-}
-
-/// A file, read.
-pub(crate) struct Document {
-    /// Its path inside the folder, with `/` between the parts.
-    pub(crate) name: String,
-    pub(crate) text: String,
-    pub(crate) kind: Kind,
+/// Which files are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    /// By their name.
+    pub(crate) is_wanted: fn(&str) -> bool,
+    /// Why others are left out; none where nobody needs to know.
+    pub(crate) stranger: Option<&'static str>,
+    pub(crate) bounds: Bounds,
 }
 
 /// What a folder holds.
 #[derive(Default)]
 pub(crate) struct Found {
-    pub(crate) files: Vec<File>,
-    pub(crate) skipped: Vec<String>,
+    /// By their path inside the folder, with `/` between the parts.
+    pub(crate) files: BTreeMap<String, File>,
+    pub(crate) notes: Notes,
+    bytes: u64,
+    entries: usize,
+}
+
+/// What was left out, and why.
+#[derive(Default)]
+pub(crate) struct Notes {
+    named: Vec<String>,
+    others: usize,
+}
+
+impl Notes {
+    pub(crate) fn add(&mut self, name: &str, reason: &str) {
+        match self.named.len() < MOST_NOTES {
+            true => self.named.push(format!("{name}: {reason}")),
+            false => self.others += 1,
+        }
+    }
+
+    pub(crate) fn list(&self) -> Vec<String> {
+        let others = (self.others > 0).then(|| format!("and {} more were left out", self.others));
+        self.named.iter().cloned().chain(others).collect()
+    }
 }
 
 /// The folder itself, wherever links lead.
 pub(crate) fn root(folder: &Path) -> Result<PathBuf> {
-    let shown = folder.display();
     let root = folder.canonicalize().map_err(|cause| unreadable(folder, cause))?;
     if !root.is_dir() {
-        let fact = format!("cannot read documents in `{shown}`: it is no folder");
-        return Err(Error::new(Code::ConfigInvalid, fact).help("name a folder with `.md`, `.html` or `.txt` files"));
+        let fact = format!("cannot read the folder `{}`: it is none", folder.display());
+        return Err(Error::new(Code::ConfigInvalid, fact).help("name a folder"));
     }
     Ok(root)
 }
 
 /// What is there now.
-pub(crate) fn list(root: &Path) -> Result<Found> {
-    let mut found = Found::default();
-    walk(root, root, 0, &mut found).map_err(|cause| unreadable(root, cause))?;
-    Ok(found)
+pub(crate) fn list(root: &Path, wanted: Wanted) -> Result<Found> {
+    let mut walk = Walk { root, wanted, found: Found::default() };
+    walk.enter(root, 0).map_err(|cause| unreadable(root, cause))?;
+    if walk.found.entries > MOST_ENTRIES {
+        walk.found.notes.add(".", &format!("there is more in it than {MOST_ENTRIES} files and folders"));
+    }
+    Ok(walk.found)
 }
 
-fn walk(root: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Result<()> {
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
-    // The order of a file system is its own; that of results must not be.
-    paths.sort();
-    for path in paths {
-        let name = name_in(root, &path);
-        let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        if is_hidden {
-            continue;
-        }
-        match visit(root, &path, depth, found) {
-            Ok(None) => {}
-            Ok(Some(reason)) => found.skipped.push(format!("{name}: {reason}")),
-            Err(cause) => found.skipped.push(format!("{name}: {}", cannot(cause))),
-        }
-    }
-    Ok(())
+struct Walk<'a> {
+    root: &'a Path,
+    wanted: Wanted,
+    found: Found,
 }
 
-/// Takes one path in; says why it was left out.
-fn visit(root: &Path, path: &Path, depth: usize, found: &mut Found) -> io::Result<Option<String>> {
-    let is_link = fs::symlink_metadata(path)?.is_symlink();
-    if is_link && !path.canonicalize()?.starts_with(root) {
-        return Ok(Some("it is a link out of the folder".to_owned()));
+impl Walk<'_> {
+    fn enter(&mut self, folder: &Path, depth: usize) -> io::Result<()> {
+        let entries = fs::read_dir(folder)?.take(MOST_ENTRIES);
+        let mut paths: Vec<PathBuf> =
+            entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
+        // The order of a file system is its own; that of results must not be.
+        paths.sort();
+        for path in paths {
+            let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            if is_hidden {
+                continue;
+            }
+            self.found.entries += 1;
+            if self.found.entries > MOST_ENTRIES {
+                break;
+            }
+            let name = name_in(self.root, &path);
+            match self.visit(path, &name, depth) {
+                Ok(None) => {}
+                Ok(Some(reason)) => self.found.notes.add(&name, &reason),
+                Err(cause) => self.found.notes.add(&name, &cannot(cause)),
+            }
+        }
+        Ok(())
     }
-    let metadata = fs::metadata(path)?;
-    if metadata.is_dir() {
-        // A link to a folder inside is met again where the folder is, and could lead in a circle.
-        return match (is_link, depth >= DEEPEST) {
-            (true, _) => Ok(Some("it is a link to a folder".to_owned())),
-            (_, true) => Ok(Some(format!("folders are read {DEEPEST} deep"))),
-            _ => walk(root, path, depth + 1, found).map(|()| None),
-        };
+
+    /// Takes one path in; says why it was left out.
+    fn visit(&mut self, path: PathBuf, name: &str, depth: usize) -> io::Result<Option<String>> {
+        let is_link = fs::symlink_metadata(&path)?.is_symlink();
+        if is_link && !path.canonicalize()?.starts_with(self.root) {
+            return Ok(Some(OUTSIDE.to_owned()));
+        }
+        let metadata = fs::metadata(&path)?;
+        if metadata.is_dir() {
+            // A link to a folder inside is met again where the folder is, and could lead in a circle.
+            return match (is_link, depth >= DEEPEST) {
+                (true, _) => Ok(Some("it is a link to a folder".to_owned())),
+                (_, true) => Ok(Some(format!("folders are read {DEEPEST} deep"))),
+                _ => self.enter(&path, depth + 1).map(|()| None),
+            };
+        }
+        if !metadata.is_file() || !(self.wanted.is_wanted)(name) {
+            return Ok(self.wanted.stranger.map(str::to_owned));
+        }
+        let (length, modified) = (metadata.len(), metadata.modified().ok());
+        let too_much = self.too_much(length);
+        if too_much.is_none() {
+            self.found.bytes += length;
+            self.found.files.insert(name.to_owned(), File { path, length, modified });
+        }
+        Ok(too_much)
     }
-    let kind = path.extension().map(|kind| kind.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let kind = match kind.as_str() {
-        _ if !metadata.is_file() => None,
-        "md" | "markdown" => Some(Kind::Markdown),
-        "html" | "htm" => Some(Kind::Html),
-        "txt" => Some(Kind::Text),
-        _ => None,
-    };
-    let Some(kind) = kind else { return Ok(Some("it is neither Markdown, HTML nor text".to_owned())) };
-    if metadata.len() > LARGEST {
-        return Ok(Some(format!("it has {} bytes, more than {LARGEST}", metadata.len())));
+
+    fn too_much(&self, length: u64) -> Option<String> {
+        let Bounds { files, largest, total, .. } = self.wanted.bounds;
+        if length > largest {
+            return Some(format!("it has {length} bytes, more than {largest}"));
+        }
+        if self.found.files.len() >= files {
+            return Some(format!("{files} files are read already, and that is the limit"));
+        }
+        let is_over = self.found.bytes + length > total;
+        is_over.then(|| format!("with it more than {total} bytes would be read in all, and that is the limit"))
     }
-    if found.files.len() >= MOST {
-        return Ok(Some(format!("{MOST} files are read already")));
-    }
-    let (length, modified) = (metadata.len(), metadata.modified().ok());
-    found.files.push(File { name: name_in(root, path), length, modified, kind });
-    Ok(None)
 }
 
 impl File {
-    /// Its text, or why it is left out.
-    pub(crate) fn read(&self, root: &Path) -> Result<Document, String> {
-        let bytes = fs::read(root.join(&self.name)).map_err(cannot)?;
-        let text = text_of(bytes).ok_or("it is not text in UTF-8")?;
-        Ok(Document { name: self.name.clone(), text, kind: self.kind })
+    /// What is in it, or why it cannot be read.
+    pub(crate) fn read(&self, root: &Path) -> Result<Vec<u8>, String> {
+        let path = self.path.canonicalize().map_err(cannot)?;
+        // It may have become a link since it was listed, and it may grow while it is read.
+        if !path.starts_with(root) {
+            return Err(OUTSIDE.to_owned());
+        }
+        let mut bytes = Vec::new();
+        let file = fs::File::open(path).map_err(cannot)?;
+        file.take(self.length).read_to_end(&mut bytes).map_err(cannot)?;
+        Ok(bytes)
     }
 }
+
+const OUTSIDE: &str = "it is a link out of the folder";
 
 fn cannot(cause: io::Error) -> String {
     format!("cannot be read ({cause})")
 }
 
 fn unreadable(folder: &Path, cause: io::Error) -> Error {
-    let fact = format!("cannot read documents in `{}`", folder.display());
+    let fact = format!("cannot read the folder `{}`", folder.display());
     let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(cause);
     Error::new(Code::ConfigInvalid, fact).caused_by(cause)
-}
-
-fn text_of(bytes: Vec<u8>) -> Option<String> {
-    let text = String::from_utf8(bytes).ok()?;
-    let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
-    (!text.contains('\0')).then_some(text)
 }
 
 fn name_in(root: &Path, path: &Path) -> String {

@@ -4,7 +4,7 @@
 
 use html5gum::{DefaultEmitter, EndTag, StartTag, Token, Tokenizer};
 
-use crate::passages::Line;
+use crate::lines::Line;
 
 /// What a page says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,18 +27,18 @@ pub fn read_page(html: &str) -> Page {
     let reader = Reader::read(html);
     let lines = reader.lines.into_iter().filter_map(|line| match line {
         Line::Heading { words, .. } => Some(words),
-        Line::Item(text) | Line::Text(text) => Some(text),
+        Line::Item(text) | Line::Text(text) | Line::Code(text) => Some(text),
         Line::Blank => None,
     });
     Page { title: reader.title, text: lines.collect::<Vec<_>>().join("\n\n") }
 }
 
-/// The lines of a page. A title above the first heading counts as one where the page has no other.
+/// The lines of a page; a heading without an anchor of its own has an empty one. A title above the first heading counts as one where the page has no other.
 pub(crate) fn lines(html: &str) -> Vec<Line> {
     let Reader { title, mut lines, .. } = Reader::read(html);
     let has_title = lines.iter().any(|line| matches!(line, Line::Heading { depth: 1, .. }));
     if !has_title && !title.is_empty() {
-        lines.insert(0, Line::Heading { depth: 1, words: title, anchor: None });
+        lines.insert(0, Line::Heading { depth: 1, words: title, anchor: String::new() });
     }
     lines
 }
@@ -62,7 +62,7 @@ enum Block {
     Text,
     Item,
     Title,
-    Heading(usize, Option<String>),
+    Heading(usize, String),
 }
 
 impl Reader {
@@ -97,6 +97,7 @@ impl Reader {
         }
         self.finish();
         let anchor = tag.attributes.get(b"id".as_slice()).map(|id| String::from_utf8_lossy(&id.value).into_owned());
+        let anchor = anchor.unwrap_or_default();
         self.block = match &*name {
             "title" => Block::Title,
             "li" | "dt" | "dd" => Block::Item,
@@ -189,9 +190,9 @@ mod tests {
 
     fn shown(html: &str) -> Vec<String> {
         let show = |line: Line| match line {
-            Line::Heading { depth, words, anchor } => format!("{} {words} {anchor:?}", "#".repeat(depth)),
+            Line::Heading { depth, words, anchor } => format!("{} {words} [{anchor}]", "#".repeat(depth)),
             Line::Item(text) => format!("- {text}"),
-            Line::Text(text) => text,
+            Line::Text(text) | Line::Code(text) => text,
             Line::Blank => String::new(),
         };
         lines(html).into_iter().map(show).filter(|line| !line.is_empty()).collect()
@@ -203,7 +204,7 @@ mod tests {
         let html = "<html><head><title>T</title><style>p{}</style></head><body><nav>Menu</nav>
             <h1>One &amp; only</h1><script>if (a<b) '<h2>no</h2>'</script><p>First<br>line of <em>it</em>.</p>
             <h2 id=more>More</h2><ul><li>a<li>b</ul><table><tr><td>1</td><td>2</td></tr></table># no heading";
-        let expected = ["# One & only None", "First line of it.", "## More Some(\"more\")", "- a", "- b", "1 2"];
+        let expected = ["# One & only []", "First line of it.", "## More [more]", "- a", "- b", "1 2"];
         let found = shown(html);
         assert_eq!(found[..6], expected);
         assert_eq!(found[6..], ["# no heading"]);
@@ -212,7 +213,7 @@ mod tests {
     /// R-PLN-54: a page without a heading has its title, and a broken one what can be read.
     #[test]
     fn a_broken_page_gives_what_can_be_read() {
-        assert_eq!(shown("<title>T</title>text"), ["# T None", "text"]);
+        assert_eq!(shown("<title>T</title>text"), ["# T []", "text"]);
         assert_eq!(shown("</script></p><p>a<b>c</p <p>d &nope; &#0;"), ["ac", "d &nope; \u{fffd}"]);
         assert_eq!(shown(""), Vec::<String>::new());
         assert_eq!(shown("<script>never ends <p>a"), Vec::<String>::new());

@@ -1,81 +1,94 @@
-//! The index: passages by their words, in SQLite's full-text search.
+//! Things by their words, in SQLite's full-text search, in memory.
 
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 use superstep::{Code, Error, Result};
 
-use crate::Passage;
-use crate::folder::Document;
-use crate::passages;
+/// What a thing is found by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Words<'a> {
+    /// Counts most.
+    pub title: &'a str,
+    /// Headings, labels, names, states.
+    pub keys: String,
+    /// The rest.
+    pub text: String,
+}
 
-/// Passages by their words.
+/// Where something was found, and how well it fits.
+pub(crate) struct Hit {
+    pub(crate) file: String,
+    /// Its place in the file, from 0.
+    pub(crate) number: usize,
+    /// More is better.
+    pub(crate) score: f64,
+}
+
+/// Things by their words.
 pub(crate) struct Index(Connection);
 
 impl Index {
     pub(crate) fn new() -> Result<Self> {
         let connection = Connection::open_in_memory().map_err(broken)?;
-        let table = "CREATE VIRTUAL TABLE passage USING fts5(
-            text, heading, title UNINDEXED, under UNINDEXED, source UNINDEXED, file UNINDEXED,
-            tokenize = 'porter unicode61')";
+        let table = "CREATE VIRTUAL TABLE thing USING fts5(
+            title, keys, text, file UNINDEXED, number UNINDEXED, tokenize = 'porter unicode61')";
         connection.execute_batch(table).map_err(broken)?;
         Ok(Self(connection))
     }
 
-    /// Takes a document in, whole or not at all.
-    pub(crate) fn add(&mut self, document: &Document) -> Result<()> {
-        self.insert(document).map_err(broken)
+    /// Takes the things of a file in, all or none.
+    pub(crate) fn add<'a>(&mut self, file: &str, things: impl Iterator<Item = Words<'a>>) -> Result<()> {
+        self.insert(file, things).map_err(broken)
     }
 
-    fn insert(&mut self, document: &Document) -> rusqlite::Result<()> {
+    fn insert<'a>(&mut self, file: &str, things: impl Iterator<Item = Words<'a>>) -> rusqlite::Result<()> {
         let transaction = self.0.transaction()?;
         {
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO passage (text, heading, title, under, source, file) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?;
-            for piece in passages::split(document) {
-                let Passage { text, source, title, heading } = piece.passage;
-                insert.execute(params![text, piece.words, title, heading, source, document.name])?;
+            let mut insert = transaction
+                .prepare_cached("INSERT INTO thing (title, keys, text, file, number) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+            for (number, words) in things.enumerate() {
+                let number = i64::try_from(number).unwrap_or(i64::MAX);
+                insert.execute(params![words.title, words.keys, words.text, file, number])?;
             }
         }
         transaction.commit()
     }
 
     pub(crate) fn remove(&mut self, file: &str) -> Result<()> {
-        self.0.execute("DELETE FROM passage WHERE file = ?1", [file]).map_err(broken)?;
+        self.0.execute("DELETE FROM thing WHERE file = ?1", [file]).map_err(broken)?;
         Ok(())
     }
 
-    /// Passages with any of the words, the best first.
-    pub(crate) fn search(&self, query: &str, limit: usize) -> Vec<Passage> {
+    /// What has any of the words, the best first.
+    pub(crate) fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
         let Some(query) = any_word(query) else { return Vec::new() };
         // The index is ours, in memory and complete: what fails here is a bug, and silence is the safe answer to it.
         self.matching(&query, limit).unwrap_or_default()
     }
 
-    /// How many passages have any of the words.
+    /// How many things have any of the words.
     pub(crate) fn count(&self, query: &str) -> usize {
         let Some(query) = any_word(query) else { return 0 };
-        let statement = self.0.prepare_cached("SELECT count(*) FROM passage WHERE passage MATCH ?1");
+        let statement = self.0.prepare_cached("SELECT count(*) FROM thing WHERE thing MATCH ?1");
         let count = statement.and_then(|mut statement| statement.query_row([query], |row| row.get::<_, i64>(0)));
         count.ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
     }
 
-    fn matching(&self, query: &str, limit: usize) -> rusqlite::Result<Vec<Passage>> {
+    fn matching(&self, query: &str, limit: usize) -> rusqlite::Result<Vec<Hit>> {
         let mut statement = self.0.prepare_cached(
-            "SELECT text, source, title, under FROM passage WHERE passage MATCH ?1
-             ORDER BY bm25(passage, 1.0, 2.0), source, rowid LIMIT ?2",
+            "SELECT file, number, bm25(thing, 4.0, 2.0, 1.0) AS score FROM thing WHERE thing MATCH ?1
+             ORDER BY score, file, number LIMIT ?2",
         )?;
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = statement.query_map(params![query, limit], |row| {
-            let (text, source) = (row.get("text")?, row.get("source")?);
-            Ok(Passage { text, source, title: row.get("title")?, heading: row.get("under")? })
+        let rows = statement.query_map(params![query, i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
+            let (number, score): (i64, f64) = (row.get("number")?, row.get("score")?);
+            Ok(Hit { file: row.get("file")?, number: usize::try_from(number).unwrap_or(usize::MAX), score: -score })
         })?;
         rows.collect()
     }
 }
 
-/// A query for passages with any of the words. Each is a string of the query language, so no sign in it means anything.
+/// A query for what has any of the words. Each is a string of the query language, so no sign in it means anything.
 fn any_word(query: &str) -> Option<String> {
     const MOST: usize = 40;
     let words = query.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -85,5 +98,5 @@ fn any_word(query: &str) -> Option<String> {
 
 fn broken(cause: rusqlite::Error) -> Error {
     let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(cause);
-    Error::new(Code::ConfigInvalid, "cannot index the documents").caused_by(cause)
+    Error::new(Code::Internal, "the index in memory failed").caused_by(cause)
 }

@@ -15,47 +15,26 @@
 mod folder;
 mod html;
 mod index;
+mod lines;
 mod passages;
+mod shelf;
 
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
 use superstep::Result;
 
-use folder::File;
+pub use folder::Bounds;
 pub use html::{Page, read_page};
-use index::Index;
+pub use index::Words;
+pub use lines::{Line, markdown};
+pub use passages::Passage;
+pub use shelf::{Found, Shelf, Thing};
 
-/// How long what was seen of the folder counts.
-const FRESH: Duration = Duration::from_secs(1);
-
-/// A piece of a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passage {
-    /// What it says.
-    pub text: String,
-    /// Where: `file#heading`.
-    pub source: String,
-    /// What the document calls itself; the name of its file where it does not.
-    pub title: String,
-    /// The heading it stands under; empty above the first.
-    pub heading: String,
-}
+/// Documents are read by people: what is larger is no document.
+const BOUNDS: Bounds = Bounds { files: 2_000, largest: 1 << 20, total: 128 << 20, things: 100_000 };
 
 /// The documents of a folder.
-pub struct Documents {
-    folder: PathBuf,
-    shelf: Mutex<Shelf>,
-}
-
-/// What was read.
-struct Shelf {
-    index: Index,
-    files: Vec<File>,
-    skipped: Vec<String>,
-    looked: Instant,
-}
+pub struct Documents(Shelf<Passage>);
 
 impl Documents {
     /// Reads a folder, with the folders inside it.
@@ -63,40 +42,37 @@ impl Documents {
     /// # Errors
     /// When it is no folder, or cannot be read. A single file that cannot is left out; see [`skipped`](Self::skipped).
     pub fn open(folder: &Path) -> Result<Self> {
-        let folder = folder::root(folder)?;
-        let index = Index::new()?;
-        let mut shelf = Shelf { index, files: Vec::new(), skipped: Vec::new(), looked: Instant::now() };
-        shelf.look(&folder)?;
-        Ok(Self { folder, shelf: Mutex::new(shelf) })
+        Shelf::open(folder, BOUNDS).map(Self)
     }
 
     /// How many documents there are.
     #[must_use]
     pub fn documents(&self) -> usize {
-        self.lock().files.len()
+        self.0.files()
     }
 
     /// Which files were left out, and why.
     #[must_use]
     pub fn skipped(&self) -> Vec<String> {
-        self.lock().skipped.clone()
+        self.0.skipped()
     }
 
     /// The passages with words of the query, the best first; nothing for a query without words.
     #[must_use]
     pub fn passages(&self, query: &str, limit: usize) -> Vec<Passage> {
-        let mut shelf = self.lock();
-        if shelf.looked.elapsed() >= FRESH {
-            // A folder that cannot be read for a moment leaves what was read before.
-            shelf.look(&self.folder).ok();
-        }
-        shelf.index.search(query, limit)
+        self.0.search(query, limit, |found| found.into_iter().map(|found| found.thing.clone()).collect())
     }
 
     /// How many passages have any of the query's words.
     #[must_use]
     pub fn count(&self, query: &str) -> usize {
-        self.lock().index.count(query)
+        self.0.count(query)
+    }
+
+    /// The lines of a document, by its path inside the folder; none when it is not one of those that are searched.
+    #[must_use]
+    pub fn read(&self, file: &str) -> Option<Vec<Line>> {
+        passages::read_lines(file, &self.0.bytes(file)?)
     }
 
     /// Looks for files that are new, changed or gone, now.
@@ -104,45 +80,12 @@ impl Documents {
     /// # Errors
     /// When the folder cannot be read.
     pub fn refresh(&self) -> Result<()> {
-        self.lock().look(&self.folder)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Shelf> {
-        // What is half done after a panic is done again at the next look: a file counts as read when it is indexed.
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Shelf {
-    /// Reads what has changed.
-    fn look(&mut self, folder: &Path) -> Result<()> {
-        let found = folder::list(folder)?;
-        self.looked = Instant::now();
-        let mut skipped = found.skipped;
-        let is_gone = |file: &File| !found.files.contains(file);
-        for file in self.files.extract_if(.., |file| is_gone(file)) {
-            self.index.remove(&file.name)?;
-        }
-        for file in found.files {
-            if self.files.contains(&file) {
-                continue;
-            }
-            match file.read(folder) {
-                Ok(document) => {
-                    self.index.add(&document)?;
-                    self.files.push(file);
-                }
-                Err(reason) => skipped.push(format!("{}: {reason}", file.name)),
-            }
-        }
-        self.skipped = skipped;
-        Ok(())
+        self.0.refresh()
     }
 }
 
 impl std::fmt::Debug for Documents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let shelf = self.lock();
-        write!(f, "Documents({} read, {} left out)", shelf.files.len(), shelf.skipped.len())
+        write!(f, "Documents({} read, {} left out)", self.documents(), self.skipped().len())
     }
 }

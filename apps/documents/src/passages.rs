@@ -1,158 +1,136 @@
 //! Cuts a document into passages: one per heading, long ones at paragraphs.
 
-use std::collections::BTreeMap;
-
-use crate::Passage;
-use crate::folder::{Document, Kind};
-use crate::html;
+use crate::index::Words;
+use crate::lines::{Kind, Line, lines};
+use crate::shelf::Thing;
 
 /// How long a passage may get before it is cut at the next paragraph.
 const LONG: usize = 1_200;
 
-/// A passage as it is indexed.
-pub(crate) struct Piece {
-    pub(crate) passage: Passage,
-    /// The headings above it and the name of the file, whose words count too.
-    pub(crate) words: String,
+/// A piece of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passage {
+    /// What it says.
+    pub text: String,
+    /// Where: `file#heading`.
+    pub source: String,
+    /// What the document calls itself; the name of its file where it does not.
+    pub title: String,
+    /// The heading it stands under; empty above the first.
+    pub heading: String,
+    /// The file alone, with `/` between the parts.
+    pub file: String,
 }
 
-/// A line of a document, whatever it is written in.
-pub(crate) enum Line {
-    /// A heading, with the anchor it has by itself.
-    Heading {
-        depth: usize,
-        words: String,
-        anchor: Option<String>,
-    },
-    /// A statement of a list.
-    Item(String),
-    Text(String),
-    Blank,
+impl Passage {
+    /// What stands behind the file in [`source`](Self::source). Both may have a `#` of their own.
+    #[must_use]
+    pub fn anchor(&self) -> &str {
+        self.source.get(self.file.len() + 1..).unwrap_or_default()
+    }
+}
+
+impl Thing for Passage {
+    const STRANGER: Option<&'static str> = Some("it is neither Markdown, HTML nor text");
+
+    fn is_in(name: &str) -> bool {
+        Kind::of(name).is_some()
+    }
+
+    fn read(name: &str, bytes: &[u8]) -> Result<Vec<Self>, String> {
+        let lines = read_lines(name, bytes).ok_or("it is not text in UTF-8")?;
+        Ok(split(name, lines))
+    }
+
+    /// The headings above it and the name of the file count too.
+    fn words(&self) -> Words<'_> {
+        let stem = self.file.rsplit_once('.').map_or(self.file.as_str(), |(stem, _)| stem);
+        let file = stem.replace(['-', '_', '/'], " ");
+        let title = if self.title == self.file { "" } else { &self.title };
+        Words { title: "", keys: format!("{title} {} {file}", self.heading), text: self.text.clone() }
+    }
+}
+
+/// The lines of a document; none when it is no text.
+pub(crate) fn read_lines(name: &str, bytes: &[u8]) -> Option<Vec<Line>> {
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))?;
+    Some(lines(Kind::of(name)?, text.strip_prefix('\u{feff}').unwrap_or(text)))
+}
+
+/// What is gathered on the way through a document.
+struct Cutting<'a> {
+    file: &'a str,
+    title: String,
+    heading: String,
+    anchor: String,
+    paragraphs: Vec<String>,
+    passages: Vec<Passage>,
 }
 
 /// The passages of a document, in its order.
-pub(crate) fn split(document: &Document) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    let mut slugs: BTreeMap<String, usize> = BTreeMap::new();
-    let (mut title, mut heading, mut place) = (String::new(), String::new(), "top".to_owned());
-    let mut paragraphs: Vec<String> = vec![String::new()];
-    for line in lines(document) {
+fn split(file: &str, lines: Vec<Line>) -> Vec<Passage> {
+    let (title, heading, anchor) = (String::new(), String::new(), "top".to_owned());
+    let (paragraphs, passages) = (vec![String::new()], Vec::new());
+    let mut cutting = Cutting { file, title, heading, anchor, paragraphs, passages };
+    for line in lines {
         match line {
             Line::Heading { depth, words, anchor } => {
-                finish(document, &[&title, &heading], &place, &mut paragraphs, &mut pieces);
-                place = numbered(anchor.unwrap_or_else(|| slug(&words)), &mut slugs);
+                cutting.finish();
+                cutting.anchor = anchor;
                 if depth == 1 {
-                    title.clone_from(&words);
+                    cutting.title.clone_from(&words);
                 }
-                heading = words;
+                cutting.heading = words;
             }
-            Line::Blank => paragraphs.push(String::new()),
-            Line::Item(text) => add(&mut paragraphs, "\n\n", &text),
-            Line::Text(text) => add(&mut paragraphs, " ", &text),
+            Line::Blank => cutting.paragraphs.push(String::new()),
+            Line::Code(text) if text.trim().is_empty() => cutting.paragraphs.push(String::new()),
+            Line::Item(text) => cutting.add("\n\n", &text),
+            Line::Text(text) => cutting.add(" ", &text),
+            Line::Code(text) => cutting.add(" ", text.trim()),
         }
     }
-    finish(document, &[&title, &heading], &place, &mut paragraphs, &mut pieces);
-    pieces
+    cutting.finish();
+    cutting.passages
 }
 
-fn lines(document: &Document) -> Vec<Line> {
-    match document.kind {
-        Kind::Html => html::lines(&document.text),
-        Kind::Markdown => markdown(&document.text),
-        Kind::Text => document.text.lines().map(plain).collect(),
+impl Cutting<'_> {
+    /// Adds a line to the last paragraph.
+    fn add(&mut self, between: &str, text: &str) {
+        let Some(paragraph) = self.paragraphs.last_mut() else { return };
+        if !paragraph.is_empty() {
+            paragraph.push_str(between);
+        }
+        paragraph.push_str(text);
     }
-}
 
-fn plain(line: &str) -> Line {
-    let line = line.trim();
-    if line.is_empty() { Line::Blank } else { Line::Text(line.to_owned()) }
-}
-
-/// The lines of Markdown, without the marks of lists, quotations and emphasis.
-fn markdown(text: &str) -> Vec<Line> {
-    let mut is_code = false;
-    let line = |line: &str| {
-        is_code ^= line.starts_with("```") || line.starts_with("~~~");
-        if let Some((depth, words)) = heading_in(line).filter(|_| !is_code) {
-            return Line::Heading { depth, words: words.to_owned(), anchor: None };
+    /// Makes passages of what was gathered under a heading.
+    fn finish(&mut self) {
+        let paragraphs = std::mem::replace(&mut self.paragraphs, vec![String::new()]);
+        let mut text = String::new();
+        for paragraph in paragraphs.into_iter().filter(|paragraph| !paragraph.is_empty()) {
+            if !text.is_empty() && text.len() + paragraph.len() > LONG {
+                self.push(std::mem::take(&mut text));
+            }
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            text.push_str(&paragraph);
         }
-        let bare = line.trim().trim_start_matches("> ").replace("**", "").replace('`', "");
-        match bare.strip_prefix("- ").or_else(|| bare.strip_prefix("* ")) {
-            // Items of a list are statements of their own.
-            Some(item) => Line::Item(item.to_owned()),
-            None if line.trim().is_empty() => Line::Blank,
-            None => Line::Text(bare),
-        }
-    };
-    text.lines().map(line).collect()
-}
-
-/// Adds a line to the last paragraph.
-fn add(paragraphs: &mut [String], between: &str, text: &str) {
-    let Some(paragraph) = paragraphs.last_mut() else { return };
-    if !paragraph.is_empty() {
-        paragraph.push_str(between);
+        self.push(text);
     }
-    paragraph.push_str(text);
-}
 
-/// Makes passages of what was gathered under a heading.
-fn finish(
-    document: &Document,
-    headings: &[&str; 2],
-    anchor: &str,
-    gathered: &mut Vec<String>,
-    pieces: &mut Vec<Piece>,
-) {
-    let paragraphs = std::mem::replace(gathered, vec![String::new()]);
-    let mut text = String::new();
-    let mut push = |text: &mut String| {
-        let (text, source) = (std::mem::take(text), format!("{}#{anchor}", document.name));
-        if !text.is_empty() {
-            let stem = document.name.rsplit_once('.').map_or(document.name.as_str(), |(stem, _)| stem);
-            let file = stem.replace(['-', '_', '/'], " ");
-            let words = format!("{} {} {file}", headings[0], headings[1]);
-            let title = if headings[0].is_empty() { document.name.clone() } else { headings[0].to_owned() };
-            pieces.push(Piece { passage: Passage { text, source, title, heading: headings[1].to_owned() }, words });
+    fn push(&mut self, text: String) {
+        if text.is_empty() {
+            return;
         }
-    };
-    for paragraph in paragraphs.into_iter().filter(|paragraph| !paragraph.is_empty()) {
-        if !text.is_empty() && text.len() + paragraph.len() > LONG {
-            push(&mut text);
-        }
-        if !text.is_empty() {
-            text.push_str("\n\n");
-        }
-        text.push_str(&paragraph);
+        self.passages.push(Passage {
+            text,
+            source: format!("{}#{}", self.file, self.anchor),
+            title: if self.title.is_empty() { self.file.to_owned() } else { self.title.clone() },
+            heading: self.heading.clone(),
+            file: self.file.to_owned(),
+        });
     }
-    push(&mut text);
-}
-
-fn heading_in(line: &str) -> Option<(usize, &str)> {
-    let words = line.trim_start_matches('#');
-    let depth = line.len() - words.len();
-    let is_heading = (1..=6).contains(&depth) && words.starts_with([' ', '\t']) && !words.trim().is_empty();
-    is_heading.then(|| (depth, words.trim().trim_end_matches('#').trim_end()))
-}
-
-/// A heading as an anchor: small letters, digits and hyphens.
-fn slug(heading: &str) -> String {
-    let mut slug = String::new();
-    for letter in heading.chars().flat_map(char::to_lowercase) {
-        if letter.is_alphanumeric() || letter == '_' {
-            slug.push(letter);
-        } else if letter.is_whitespace() || letter == '-' {
-            slug.push('-');
-        }
-    }
-    if slug.is_empty() { "section".to_owned() } else { slug }
-}
-
-/// The second heading of the same name gets `-1`, as on the pages where anchors are used.
-fn numbered(slug: String, seen: &mut BTreeMap<String, usize>) -> String {
-    let count = seen.entry(slug.clone()).or_default();
-    *count += 1;
-    if *count == 1 { slug } else { format!("{slug}-{}", *count - 1) }
 }
 
 #[cfg(test)]
@@ -160,8 +138,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str, kind: Kind) -> Vec<(String, String)> {
-        let document = Document { name: "a/b.md".to_owned(), text: text.to_owned(), kind };
-        split(&document).into_iter().map(|piece| (piece.passage.source, piece.passage.text)).collect()
+        split("a/b.md", lines(kind, text)).into_iter().map(|passage| (passage.source, passage.text)).collect()
     }
 
     /// R-DEB-17, R-DEB-41: a passage is named by its file and its heading.
@@ -182,5 +159,12 @@ mod tests {
         let found = of(&format!("# not a heading\n\n{paragraph}\n\n{paragraph}"), Kind::Text);
         assert_eq!(found.len(), 2);
         assert!(found.iter().all(|(source, text)| source == "a/b.md#top" && text.len() <= LONG));
+    }
+
+    /// R-SUG-19: file and anchor are told apart, whatever signs they have.
+    #[test]
+    fn a_file_may_have_the_sign_of_an_anchor() {
+        let passages = split("c#/notes.html", lines(Kind::Html, "<h1 id='a#b'>A</h1><p>text</p>"));
+        assert_eq!((passages[0].file.as_str(), passages[0].anchor()), ("c#/notes.html", "a#b"));
     }
 }

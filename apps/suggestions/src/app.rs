@@ -22,7 +22,7 @@ use crate::direct;
 use crate::graph::{MAX_TOOL_ROUNDS, graph};
 use crate::http::{plain, routes};
 use crate::planner::{self, planner};
-use crate::sources::{self, M365, Sources};
+use crate::sources::{M365, Sources};
 use crate::state::Suggestions;
 
 /// Where the sample and the posts are kept unless told.
@@ -39,6 +39,8 @@ pub struct Settings {
     pub posts: Option<PathBuf>,
     /// Where Microsoft 365 is searched; in the folder unless told.
     pub m365: Option<M365>,
+    /// What Microsoft Graph is asked with in the name of those who bring no token of their own.
+    pub token: Option<Secret>,
     /// How often the model is asked at most.
     pub max_tool_rounds: u32,
     /// How many searches for suggestions an address may begin.
@@ -54,6 +56,7 @@ impl Default for Settings {
             home: HOME.into(),
             posts: Some(Path::new(HOME).join("posts.db")),
             m365: None,
+            token: None,
             max_tool_rounds: MAX_TOOL_ROUNDS,
             limit: Limit { most: 600, within: Duration::from_secs(3600), at_once: 4 },
             clock: Arc::new(SystemClock),
@@ -67,7 +70,7 @@ impl Settings {
     /// # Errors
     /// When a folder cannot be read, or the database of posts cannot be opened.
     pub async fn open(&self) -> Result<Sources> {
-        open::open(self).await.map(|opened| opened.sources)
+        open::open(self).await
     }
 }
 
@@ -99,13 +102,7 @@ struct Inner {
     settings: Settings,
     models: Models,
     graph: Compiled<Suggestions, Context>,
-    opened: OnceCell<Opened>,
-}
-
-/// What is searched, and where it is.
-pub(crate) struct Opened {
-    pub(crate) sources: Sources,
-    pub(crate) places: sources::Settings,
+    opened: OnceCell<Sources>,
 }
 
 /// In whose name something is asked, and who decides.
@@ -123,7 +120,7 @@ const DIRECT: [&str; 2] = ["direct", "local/direct"];
 
 impl Platform {
     /// What is searched; opened when somebody asks first, and again after a failure.
-    pub(crate) async fn opened(&self) -> Result<&Opened> {
+    pub(crate) async fn sources(&self) -> Result<&Sources> {
         self.0.opened.get_or_try_init(|| open::open(&self.0.settings)).await
     }
 
@@ -140,15 +137,20 @@ impl Platform {
     /// # Errors
     /// When its model is not known or cannot be asked, or nothing can be searched.
     pub(crate) async fn context(&self, post: &str, terms: Terms) -> Result<Context, Problem> {
-        let sources = &self.opened().await?.sources;
+        let sources = self.sources().await?;
         let model = self.model(sources, terms.model.as_deref())?;
         let mut context = Context::new(post);
-        context = terms.token.into_iter().fold(context, Context::access_token);
+        context = self.token(terms.token).into_iter().fold(context, Context::access_token);
         context = terms.locale.into_iter().fold(context, Context::locale);
         // Rules have nothing to say that the templates of the tool do not.
         let hints = model.clone().filter(|model| model.info().kind != ModelKind::Rules);
         context = model.into_iter().fold(context, Context::model);
         Ok(context.connected(sources.clone(), hints).await?)
+    }
+
+    /// What Microsoft Graph is asked with: what somebody brought, else what the server has.
+    pub(crate) fn token(&self, brought: Option<Secret>) -> Option<Secret> {
+        brought.or_else(|| self.0.settings.token.clone())
     }
 
     /// Who decides; nobody for the direct way.
@@ -170,15 +172,18 @@ impl Platform {
 
     /// Whether sources can be searched, and what can be chosen.
     pub(crate) async fn described(&self) -> Result<Value, Problem> {
-        let sources = &self.opened().await?.sources;
+        let sources = self.sources().await?;
         let told = ["m365", "docs", "issues", "posts"].map(|name| {
             let missing = sources.missing(name);
             (name.to_owned(), json!({ "configured": missing.is_none(), "reason": missing.map(|it| it.reason) }))
         });
+        let left_out = sources.left_out().await.map_err(|failed| Error::internal(failed.to_string()))?;
         let Limit { most, within, at_once } = self.limit();
         Ok(json!({
             "models": self.models(),
             "sources": Value::Object(told.into_iter().collect()),
+            // How many, not which: names of files are for whoever has the folder.
+            "leftOut": left_out,
             "limits": { "searches": most, "withinSeconds": within.as_secs(), "atOnce": at_once },
             "maxToolRounds": self.0.settings.max_tool_rounds,
         }))

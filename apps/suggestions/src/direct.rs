@@ -9,7 +9,7 @@ use superstep::{Message, ToolError, ToolOutput};
 use crate::context::{Context, Report};
 use crate::format::{Found, report, unavailable};
 use crate::sources::trim;
-use crate::tools::{HINT, Search, call_directly};
+use crate::tools::{HINT, LONGEST_POST, Search, call_directly, fitting};
 use crate::types::CombinedSuggestionsResponse;
 
 /// What people read about how it was searched.
@@ -25,7 +25,7 @@ pub(crate) async fn direct(context: &Context, text: &str) -> (CombinedSuggestion
     let hinted = results.for_hint();
     let mut response = results.response();
     if !hinted.is_empty() {
-        let args = object(json!({ "postText": text, "searchResults": hinted }));
+        let args = object(json!({ "postText": fitting(text, LONGEST_POST), "searchResults": hinted }));
         // Without a hint the rest is still worth reading.
         let hint = call_directly(context, HINT, args).await.ok().filter(|output| !output.is_error);
         let hint = hint.and_then(|output| output.content).map(|content| content.text().trim().to_owned());

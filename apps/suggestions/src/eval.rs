@@ -4,7 +4,7 @@ use serde::Serialize;
 use superstep::Result;
 
 use crate::sample::{self, Question};
-use crate::sources::{Sources, Unavailable, fuse};
+use crate::sources::{Sources, Unavailable, encoded, fuse};
 use crate::types::McpSuggestion;
 
 /// How many of the first hits count.
@@ -99,7 +99,8 @@ async fn row(sources: &Sources, question: &Question) -> Result<Row, Unavailable>
 fn place(found: &[McpSuggestion], expected: &[String]) -> Option<usize> {
     let is_right = |found: &McpSuggestion| {
         let document = found.url.split_once('#').map_or(found.url.as_str(), |(document, _)| document);
-        expected.iter().any(|path| document == path || document.ends_with(&format!("/{path}")))
+        let mut expected = expected.iter().map(|path| encoded(path));
+        expected.any(|path| document == path || document.ends_with(&format!("/{path}")))
     };
     found.iter().take(FIRST).position(is_right).map(|place| place + 1)
 }

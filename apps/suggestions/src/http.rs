@@ -10,7 +10,7 @@ use axum::routing::get;
 use axum::{Extension, Json};
 use futures_util::future::join;
 use serde_json::{Value, json};
-use superstep_server::{Asks, Body, Desk, Limit, Problem, Visitor};
+use superstep_server::{Asks, Body, Desk, Problem, Visitor};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -33,8 +33,11 @@ use crate::types::PostSummary;
 /// Below this documents are read.
 pub(crate) const FILES: &str = "/api/suggestions/files/";
 
-/// What is counted when suggestions are asked for, and when a post is written.
-const COUNTED: [&str; 2] = ["suggestion", "post"];
+/// What is counted, each by itself: what a visitor does much of does not keep them from the rest.
+const SUGGESTION: &str = "suggestion";
+const LOOKUP: &str = "lookup";
+const POST: &str = "post";
+const ENGAGEMENT: &str = "engagement";
 
 /// The routes.
 pub(crate) fn routes(platform: Platform) -> OpenApiRouter<Desk> {
@@ -52,7 +55,7 @@ pub(crate) fn routes(platform: Platform) -> OpenApiRouter<Desk> {
 /// Posts that have not expired, the newest first.
 #[utoipa::path(get, path = "/api/posts", tag = "suggestions", params(Which), responses((status = OK)))]
 async fn list(Extension(platform): Extension<Platform>, Asks(which): Asks<Which>) -> Result<Json<Value>, Problem> {
-    let page = platform.opened().await?.sources.posts().list(which.listing()?).await?;
+    let page = platform.sources().await?.posts().list(which.listing()?).await?;
     Ok(Json(json!({ "posts": page.posts, "next": page.next })))
 }
 
@@ -72,9 +75,9 @@ async fn create(
     Body(posting): Body<Posting>,
 ) -> Result<Response, Problem> {
     let post = posting.read().map_err(refused)?;
-    // A counter of its own, as generous; what is refused is not counted.
-    let _pass = desk.admit(COUNTED[1], visitor, Limit { at_once: usize::MAX, ..platform.limit() })?;
-    let post = platform.opened().await?.sources.posts().create(post).await?;
+    // What is refused for its rules is not counted, here and below.
+    let _pass = desk.admit(POST, visitor, platform.limit())?;
+    let post = platform.sources().await?.posts().create(post).await?;
     let place = [(header::LOCATION, format!("/api/posts/{}", post.id))];
     Ok((StatusCode::CREATED, place, Json(post)).into_response())
 }
@@ -91,14 +94,22 @@ async fn read(Extension(platform): Extension<Platform>, Path(id): Path<String>) 
 /// Counts somebody who is interested, or who takes part.
 #[utoipa::path(
     post, path = "/api/posts/{id}/engagement", tag = "suggestions", params(("id" = String, Path)),
-    request_body = Engaging, responses((status = OK), (status = NOT_FOUND, description = "Unknown, or expired"))
+    request_body = Engaging,
+    responses(
+        (status = OK),
+        (status = NOT_FOUND, description = "Unknown, or expired"),
+        (status = TOO_MANY_REQUESTS, description = "Too many engagements from this address"),
+    )
 )]
 async fn engage(
+    State(desk): State<Desk>,
     Extension(platform): Extension<Platform>,
+    visitor: Visitor,
     Path(id): Path<String>,
     Body(engaging): Body<Engaging>,
 ) -> Result<Json<PostSummary>, Problem> {
-    let engaged = platform.opened().await?.sources.posts().engage(&id, engaging.kind).await?;
+    let _pass = desk.admit(ENGAGEMENT, visitor, platform.limit())?;
+    let engaged = platform.sources().await?.posts().engage(&id, engaging.kind).await?;
     engaged.map(Json).ok_or_else(|| missing(&id))
 }
 
@@ -126,7 +137,7 @@ async fn suggestions(
     let post = known(&platform, &id).await?;
     let visitor = asker.visitor;
     let context = platform.context(&post.id, asker.terms(asked.model)).await?;
-    let pass = desk.admit(COUNTED[0], visitor, platform.limit())?;
+    let pass = desk.admit(SUGGESTION, visitor, platform.limit())?;
     let asking = Asking::new(&context, &post.text, &post.tags)?;
     let run = asking.run(platform.graph()).map(|run| run.metrics(desk.metrics()));
     if is_streamed {
@@ -142,15 +153,20 @@ async fn suggestions(
 }
 
 /// Searches everything for words, without an agent.
-#[utoipa::path(get, path = "/api/search", tag = "suggestions", params(Search), responses((status = OK)))]
+#[utoipa::path(
+    get, path = "/api/search", tag = "suggestions", params(Search),
+    responses((status = OK), (status = TOO_MANY_REQUESTS, description = "Too many searches from this address"))
+)]
 async fn search(
+    State(desk): State<Desk>,
     Extension(platform): Extension<Platform>,
     asker: Asker,
     Asks(asked): Asks<Search>,
 ) -> Result<Json<Value>, Problem> {
     let query = asked.query()?;
-    let sources = &platform.opened().await?.sources;
-    let token = asker.terms(None).token;
+    let _pass = desk.admit(LOOKUP, asker.visitor, platform.limit())?;
+    let sources = platform.sources().await?;
+    let token = platform.token(asker.terms(None).token);
     let things = join(sources.search_docs(&query.text), sources.search_issues(&query.text));
     let people = join(sources.search_posts(&query.text, &[]), sources.search_m365(&query.text, token.as_ref()));
     let ((docs, issues), (posts, m365)) = join(things, people).await;
@@ -175,7 +191,7 @@ pub(crate) async fn plain(platform: &Platform, id: &str) -> Option<String> {
 }
 
 async fn known(platform: &Platform, id: &str) -> Result<PostSummary, Problem> {
-    let post = platform.opened().await?.sources.posts().get(id).await?;
+    let post = platform.sources().await?.posts().get(id).await?;
     post.ok_or_else(|| missing(id))
 }
 

@@ -3,16 +3,16 @@
 //! A search reads and never writes. What cannot be searched says so with a reason a person understands; nothing is
 //! made up in its place.
 
+mod address;
 mod docs;
 mod excerpt;
 mod fuse;
-mod index;
 mod issues;
 mod m365;
 mod posts;
 mod query;
+mod reading;
 mod settings;
-mod shelf;
 mod unavailable;
 
 use std::sync::Arc;
@@ -23,15 +23,18 @@ use superstep::settings::Secret;
 use crate::types::{McpSuggestion, PostSummary};
 use crate::words::Words;
 
+pub(crate) use address::{encoded, is_web};
 pub use docs::Docs;
 pub use fuse::fuse;
 pub use issues::{Issue, Issues};
 pub use m365::Asked;
+pub(crate) use m365::Mail;
 pub use posts::{
     Engagement, LONGEST_TAG, LONGEST_TEXT, Listing, MOST_SENTENCES, MOST_TAGS, NewPost, Page, Posts, TimeToLive,
     Violation, sentences,
 };
 pub use query::{LONGEST_QUERY, Trimmed, trim};
+pub(crate) use reading::Reading;
 pub use settings::{Limits, M365, Settings};
 pub use unavailable::{Unavailable, UnavailableKind};
 
@@ -144,12 +147,13 @@ impl Sources {
         }
     }
 
-    /// Looks now for documents that are new, changed or gone; searches do so by themselves, at most once a second.
+    /// Looks now for files that are new, changed or gone; searches do so by themselves, at most once a second.
     ///
     /// # Errors
     /// When a folder cannot be read.
     pub fn refresh(&self) -> Result<()> {
         self.0.docs.as_ref().map_or(Ok(()), |docs| docs.refresh())?;
+        self.0.issues.as_ref().map_or(Ok(()), |issues| issues.refresh())?;
         self.0.m365.refresh()
     }
 
@@ -159,6 +163,12 @@ impl Sources {
         let docs = self.0.docs.iter().flat_map(|docs| docs.skipped());
         let issues = self.0.issues.iter().flat_map(|issues| issues.skipped());
         docs.chain(issues).chain(self.0.m365.skipped()).collect()
+    }
+
+    /// How many files were left out. Waits for whoever reads files, so not on a thread that must not.
+    pub(crate) async fn left_out(&self) -> Result<usize, Unavailable> {
+        let sources = self.clone();
+        apart("docs", move || sources.skipped().len()).await
     }
 }
 

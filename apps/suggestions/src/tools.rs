@@ -15,7 +15,10 @@ use superstep::{Ctx, Cx, ToolError, ToolOutput, Writer};
 
 use crate::context::Context;
 
-pub(crate) use spec::{HINT, HintArguments, PostsArguments, QueryArguments, Search, SearchResult, hint_spec};
+pub(crate) use spec::{
+    HINT, HintArguments, LONGEST_POST, LONGEST_RESULT, PostsArguments, QueryArguments, Search, SearchResult, fitting,
+    hint_spec,
+};
 
 /// All five.
 #[must_use]

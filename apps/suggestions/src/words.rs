@@ -125,6 +125,16 @@ fn all(text: &str) -> Vec<String> {
     superstep::core::store::words(text)
 }
 
+/// As much of a text as this many characters hold, up to a whole word where there is one; none when all of it fits.
+pub(crate) fn cut(text: &str, most: usize) -> Option<&str> {
+    let (end, _) = text.char_indices().nth(most)?;
+    let (head, rest) = text.split_at(end);
+    // A word that ends exactly there is whole.
+    let is_whole = rest.starts_with(char::is_whitespace);
+    let last = if is_whole { None } else { head.rsplit_once(char::is_whitespace) };
+    Some(last.map_or(head, |(before, _)| before).trim_end())
+}
+
 /// Whether a word that others wrote says something about what they wrote about.
 fn is_telling(word: &str) -> bool {
     word.chars().count() >= 4 && word.chars().all(char::is_alphabetic) && !stops::is_stop(word)

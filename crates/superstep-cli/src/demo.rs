@@ -10,6 +10,8 @@ mod assistant;
 mod debate;
 mod suggestions;
 
+pub(crate) use suggestions::note_left_out;
+
 /// Runs a demo, or lists them.
 pub(crate) async fn demo(asked: &Demo, global: &Global, out: &Out) -> Result<u8, Failure> {
     match &asked.what {

@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 use axum::Router;
 use superstep::Code;
 use superstep::mcp::Server;
-use superstep_suggestions::mcp::server;
+use superstep_suggestions::mcp::{Caller, server_for};
 use tokio::net::TcpListener;
 
 use crate::args::{Global, Mcp, McpServe, McpTools, McpWhat};
+use crate::demo::note_left_out;
 use crate::failure::Failure;
 use crate::interrupts::Interrupts;
 use crate::log;
@@ -18,7 +19,7 @@ use crate::out::Out;
 pub(crate) async fn mcp(asked: &Mcp, global: &Global, out: &Out) -> Result<u8, Failure> {
     log::listen(global, true);
     let McpWhat::Serve(asked) = &asked.what;
-    let server = tools(asked, global).await?;
+    let server = tools(asked, global, out).await?;
     match asked.http {
         // Standard output belongs to the protocol from here on.
         None => server.serve_stdio().await?,
@@ -27,10 +28,12 @@ pub(crate) async fn mcp(asked: &Mcp, global: &Global, out: &Out) -> Result<u8, F
     Ok(0)
 }
 
-async fn tools(asked: &McpServe, global: &Global) -> Result<Server, Failure> {
+async fn tools(asked: &McpServe, global: &Global, out: &Out) -> Result<Server, Failure> {
     let McpTools::Suggestions = asked.tools;
     let settings = asked.looking.settings(global.offline)?;
-    Ok(server(settings.open().await?, None))
+    let sources = settings.open().await?;
+    note_left_out(&sources, out);
+    Ok(server_for(sources, None, Caller { token: settings.token, locale: None }))
 }
 
 async fn over_http(server: &Server, address: SocketAddr, out: &Out) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
+use superstep::Code;
 use superstep_server::{App, Server};
 
 use crate::apps::models;
@@ -30,6 +31,11 @@ pub(crate) async fn serve(asked: &Serve, global: &Global, out: &Out) -> Result<u
     config.host = asked.host.clone().unwrap_or(config.host);
     config.port = asked.port.unwrap_or(config.port);
     config.is_insecure |= asked.insecure;
+    if config.is_insecure && setup.suggestions.token.is_some() {
+        let message =
+            "with `SUPERSTEP_GRAPH_TOKEN`, whoever reaches this server would search Microsoft 365 in its name";
+        return Err(Failure::new(Code::PolicyRefused, message).help("leave `--insecure` out, or the token"));
+    }
     config.models = models(&setup).notes();
     config.start_page = Some("index.html".to_owned());
     // Before anybody knows the address: from then on it ends in order.

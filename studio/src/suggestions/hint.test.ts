@@ -21,14 +21,14 @@ it("writes the page as Markdown: hint, every source, reasons, queries, label", (
   const post = { id: "p", text: "How\nnow?", tags: [] } as unknown as Post;
   const suggested: Suggested = {
     docs: [doc("A [draft]", "https://a.example/(1)"), doc("B", "aks/b.md#undo")], issues: [], m365: [], posts: [{ ...post, text: "Earlier" }],
-    actionHint: "Read A.", unavailableSources: ["m365"], reasons: { m365: "not configured" }, model: { name: "r", kind: "rules", label: "keyword planner, no language model" },
+    actionHint: "Read A.", unavailableSources: ["m365"], reasons: { m365: "not configured" }, warnings: ["the query\nwas cut"], model: { name: "r", kind: "rules", label: "keyword planner, no language model" },
   };
   const written = markdownOf(post, suggested, [{ key: "1", tool: "search_docs", query: "a", state: "ok", found: 2 }, { key: "2", tool: "search_m365", query: "a", state: "error" }]);
   expect(written).toBe([
     "# How now?", "", "**Next step:** Read A.", "",
     "## Documentation", "", "- [A \\[draft\\]](https://a.example/%281%29): How to undo.", "- B (aks/b.md#undo): How to undo.", "",
     "## Issues", "", "Nothing found here.", "", "## Microsoft 365", "", "not searched: not configured", "",
-    "## Earlier posts", "", "- Earlier", "", "## Queries tried", "", "- Documentation: “a”, 2 found", "- Microsoft 365: “a”, failed", "",
+    "## Earlier posts", "", "- Earlier", "", "## Warnings", "", "- the query was cut", "", "## Queries tried", "", "- Documentation: “a”, 2 found", "- Microsoft 365: “a”, failed", "",
     "_keyword planner, no language model_", "",
   ].join("\n"));
 });

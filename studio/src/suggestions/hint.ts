@@ -26,6 +26,7 @@ export function markdownOf(post: Post, suggested: Suggested, tried: Tried[]): st
   const lines = [`# ${oneLine(post.text)}`, ""];
   if (suggested.actionHint) lines.push(`**${text.room.hint}:** ${oneLine(suggested.actionHint)}`, "");
   for (const source of SOURCES) lines.push(`## ${text.source[source]}`, "", ...sourceLines(suggested, source), "");
+  if (suggested.warnings?.length) lines.push(`## ${text.warnings}`, "", ...suggested.warnings.map((warning) => `- ${oneLine(warning)}`), "");
   lines.push(`## ${text.tried.title}`, "", ...tried.map(triedLine), "");
   if (suggested.model) lines.push(`_${suggested.model.label}_`, "");
   return lines.join("\n");

@@ -6,7 +6,7 @@ import { Trouble } from "../shared/line";
 import { Skeleton } from "../shared/skeleton";
 import { useSlow } from "../shared/slow";
 import { Engage, Meta, Tags } from "./post";
-import { Sources } from "./sources";
+import { Sources, Warnings } from "./sources";
 import { text } from "./strings";
 import { MODES, type Found, type Listed, type Post, type Settings } from "./types";
 
@@ -56,6 +56,7 @@ function Results({ query, settings }: { query: string; settings?: Settings }) {
       {slow > 0 && <Skeleton lines={4} />}
       {slow > 1 && <p role="status">{text.search.waiting}</p>}
       {problem && <Trouble problem={problem} />}
+      <Warnings of={found?.warnings} />
       {found && <Sources found={found} settings={settings} />}
     </div>
   );
@@ -129,12 +130,12 @@ function list(asked: { mode?: string; tag?: string; after?: string }, signal?: A
   return json(`/api/posts?${parameters}`, { signal });
 }
 
-/** The list is the one place where a post can be read; it goes on until the post is found. */
+/** None when there is no such post, or it has expired. */
 export async function findPost(id: string, signal: AbortSignal): Promise<Post | undefined> {
-  for (let after = ""; ; ) {
-    const { posts, next } = await list({ after }, signal);
-    const found = posts.find((post) => post.id === id);
-    if (found || !next || posts.length === 0) return found;
-    after = next;
+  try {
+    return await json<Post>(`/api/posts/${encodeURIComponent(id)}`, { signal });
+  } catch (cause) {
+    if (cause instanceof Problem && cause.status === 404) return undefined;
+    throw cause;
   }
 }

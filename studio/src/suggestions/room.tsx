@@ -14,7 +14,7 @@ import { hintParts, markdownOf } from "./hint";
 import { addressOf, findPost } from "./list";
 import { Engage, Meta, Tags } from "./post";
 import { useSearch, type Searching } from "./search";
-import { Sources } from "./sources";
+import { Sources, Warnings } from "./sources";
 import { text } from "./strings";
 import { TriedList } from "./tried";
 import type { Post, Settings, Suggested } from "./types";
@@ -94,6 +94,7 @@ function Opened({ searching, post, settings, model, choose }: Props) {
       <LineState line={line} />
       {problem && <Trouble problem={problem} tryAgain={again} />}
       {suggested && <Hint suggested={suggested} isEmpty={total === 0} />}
+      <Warnings of={suggested?.warnings} />
       {status === "stopped" && !problem && <p class="empty">{words.stopped}</p>}
       <div class="floor">
         <div class="found">

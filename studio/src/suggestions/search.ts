@@ -26,6 +26,10 @@ export function useSearch(id: string, model: string): Searching {
   useEffect(() => {
     const stopping = new AbortController();
     ending.current = stopping;
+    // Another post, another planner or another try: nothing of the search before is left.
+    setProblem(undefined);
+    setLine({ is: "fine" });
+    dispatch({ type: "again" });
     const words = batch<RunEvent>((events) => dispatch({ type: "told", events }));
     const address = `/api/posts/${encodeURIComponent(id)}/suggestions${model ? `?model=${encodeURIComponent(model)}` : ""}`;
     void (async () => {
@@ -60,12 +64,7 @@ export function useSearch(id: string, model: string): Searching {
     };
   }, [id, model, run]);
 
-  const again = useCallback(() => {
-    setProblem(undefined);
-    setLine({ is: "fine" });
-    dispatch({ type: "again" });
-    setRun((number) => number + 1);
-  }, []);
+  const again = useCallback(() => setRun((number) => number + 1), []);
   const stop = useCallback(() => {
     ending.current?.abort();
     setLine({ is: "fine" });

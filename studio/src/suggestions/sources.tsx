@@ -24,6 +24,16 @@ export function Sources({ found, tried = [], settings, isSearching = false }: Pr
   );
 }
 
+/** What was let pass but should be known, such as a query that was cut. */
+export function Warnings({ of }: { of?: string[] }) {
+  if (!of || of.length === 0) return null;
+  return (
+    <ul class="warnings" aria-label={text.warnings}>
+      {of.map((warning, index) => <li key={index} dir="auto">{warning}</li>)}
+    </ul>
+  );
+}
+
 function OneSource({ name, found, tried, settings, isSearching }: { name: SourceName; tried: Tried[] } & Omit<Props, "tried">) {
   const isUnavailable = found?.unavailableSources.includes(name) ?? false;
   const reason = found?.reasons?.[name] ?? settings?.sources[name]?.reason ?? text.source.noReason;

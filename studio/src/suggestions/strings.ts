@@ -103,6 +103,8 @@ export const text = {
     kinds: { onedrive: "OneDrive", sharepoint: "SharePoint", email: "E-mail" },
   },
 
+  warnings: "Warnings",
+
   tried: {
     title: "Queries tried",
     none: "No query was tried.",

@@ -48,6 +48,8 @@ export interface Found {
   posts: Post[];
   unavailableSources: string[];
   reasons?: Record<string, string>;
+  /** What was let pass but should be known. */
+  warnings?: string[];
 }
 
 /** `GET /api/posts/{id}/suggestions`, and the last event of its stream. */

@@ -7,22 +7,22 @@ use rusqlite::Connection;
 use superstep::core::port::Clock;
 use superstep::{Code, Error, Result};
 
-use super::{Opened, Settings};
-use crate::sources::{self, Sources};
-use crate::{sample, sources::M365};
+use super::Settings;
+use crate::sample;
+use crate::sources::{self, M365, Sources};
 
 /// Opens everything.
-pub(super) async fn open(settings: &Settings) -> Result<Opened> {
+pub(super) async fn open(settings: &Settings) -> Result<Sources> {
     let wanted = settings.clone();
     let opened = tokio::task::spawn_blocking(move || read(&wanted)).await;
-    let opened = opened.map_err(|error| Error::internal(format!("the sources cannot be opened: {error}")))??;
+    let sources = opened.map_err(|error| Error::internal(format!("the sources cannot be opened: {error}")))??;
     if settings.folder.is_none() {
-        sample::load_posts(&opened.sources).await?;
+        sample::load_posts(&sources).await?;
     }
-    Ok(opened)
+    Ok(sources)
 }
 
-fn read(settings: &Settings) -> Result<Opened> {
+fn read(settings: &Settings) -> Result<Sources> {
     let sample = settings.home.join("sample");
     let folder = settings.folder.as_deref().unwrap_or(&sample);
     if settings.folder.is_none() {
@@ -41,7 +41,7 @@ fn read(settings: &Settings) -> Result<Opened> {
     if let Some(file) = settings.posts.as_deref().filter(|_| settings.folder.is_none()) {
         forget(file, &*settings.clock)?;
     }
-    Ok(Opened { sources, places })
+    Ok(sources)
 }
 
 /// Posts of the sample that have expired would keep their fresh selves out.

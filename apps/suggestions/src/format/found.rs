@@ -6,7 +6,7 @@ use superstep::Message;
 use superstep::core::message::{Role, ToolStatus};
 
 use super::merge::{merged_posts, merged_suggestions};
-use crate::tools::{HINT, Search, SearchResult};
+use crate::tools::{HINT, LONGEST_RESULT, Search, SearchResult, fitting};
 use crate::types::{CombinedSuggestionsResponse, McpSuggestion, PostSummary, SourceType};
 
 /// How many results a hint is made of.
@@ -130,11 +130,15 @@ fn is_openable(hit: &McpSuggestion) -> bool {
 }
 
 fn result(suggestion: &McpSuggestion) -> SearchResult {
-    let McpSuggestion { title, description, source_type, .. } = suggestion.clone();
-    SearchResult { title, description, source_type }
+    hinted(&suggestion.title, &suggestion.description, suggestion.source_type)
 }
 
 fn post_result(post: &PostSummary) -> SearchResult {
     let description = format!("{}: {}", post.author_name, post.tags.join(", "));
-    SearchResult { title: post.text.clone(), description, source_type: SourceType::Post }
+    hinted(&post.text, &description, SourceType::Post)
+}
+
+fn hinted(title: &str, description: &str, source_type: SourceType) -> SearchResult {
+    let (title, description) = (fitting(title, LONGEST_RESULT), fitting(description, LONGEST_RESULT));
+    SearchResult { title, description, source_type }
 }

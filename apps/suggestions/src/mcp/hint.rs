@@ -6,7 +6,9 @@ use superstep::Message;
 use superstep::model::{Request, SharedModel};
 
 use super::language::Language;
+use crate::sources::sentences;
 use crate::tools::{HintArguments, SearchResult};
+use crate::words::cut;
 
 /// The longest answer of a model.
 const MOST_TOKENS: u32 = 60;
@@ -36,7 +38,7 @@ pub(super) async fn write(model: Option<&SharedModel>, args: &HintArguments, loc
     })
 }
 
-/// What a model proposes, if it is one sentence that names a result.
+/// What a model proposes, if it is one sentence in the language of the post that names a result and leads nowhere else.
 async fn ask(model: &SharedModel, args: &HintArguments) -> Option<String> {
     let results = serde_json::to_string(&args.search_results).ok()?;
     let said = format!("Post: {}\n\nResults: {results}", args.post_text);
@@ -44,21 +46,24 @@ async fn ask(model: &SharedModel, args: &HintArguments) -> Option<String> {
     let answer = tokio::time::timeout(PATIENCE, model.complete(request)).await.ok()?.ok()?;
     let text = answer.message.text();
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?.trim_matches('"');
-    let names_one = args.search_results.iter().any(|result| is_named(line, result));
-    (names_one && !line.contains("://")).then(|| line.to_owned())
+    // The title of a result may be a sentence, and of another language.
+    let around = args.search_results.iter().find_map(|result| without_name(line, result))?;
+    let languages = Language::of(&around).zip(Language::of(&args.post_text));
+    let is_theirs = languages.is_none_or(|(answered, asked)| answered == asked);
+    (is_theirs && sentences(&around) == 1 && !line.contains("://")).then(|| line.to_owned())
 }
 
-fn is_named(line: &str, result: &SearchResult) -> bool {
+/// What stands around the name of a result; none when it is not named.
+fn without_name(line: &str, result: &SearchResult) -> Option<String> {
     let (line, title) = (line.to_lowercase(), result.title.trim().to_lowercase());
     let head = title.split(": ").next().unwrap_or_default();
-    let is_long = |name: &str| name.chars().count() >= SHORTEST_NAME;
-    !title.is_empty() && (line.contains(&title) || (is_long(head) && line.contains(head)))
+    let is_long = head.chars().count() >= SHORTEST_NAME;
+    let name = [title.as_str(), head].into_iter().find(|name| line.contains(name) && (*name == title || is_long));
+    name.filter(|name| !name.is_empty()).map(|name| line.replace(name, "it"))
 }
 
 /// A title that fits into a sentence: one line, cut at a word.
 fn short(title: &str) -> String {
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    let Some((end, _)) = title.char_indices().nth(LONGEST_TITLE) else { return title };
-    let head = title[..end].rsplit_once(' ').map_or(&title[..end], |(head, _)| head);
-    format!("{head} …")
+    cut(&title, LONGEST_TITLE).map(|head| format!("{head} …")).unwrap_or(title)
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use superstep::Result;
-use superstep_documents::{Documents, Passage};
+use superstep_documents::{Documents, Line, Passage};
 
+use super::address::encoded;
 use super::excerpt::excerpt;
 use crate::types::{Availability, McpSuggestion, SourceType};
 use crate::words::content;
@@ -34,7 +35,7 @@ impl Docs {
         // between sections that have nothing else of it.
         let passages = self.documents.passages(&content(query).join(" "), limit.saturating_mul(12));
         let mut seen = BTreeSet::new();
-        let is_first = |passage: &Passage| seen.insert(file(&passage.source).to_owned());
+        let is_first = |passage: &Passage| seen.insert(passage.file.clone());
         let (firsts, rest): (Vec<_>, Vec<_>) = passages.into_iter().partition(is_first);
         let mut sections: BTreeSet<String> = firsts.iter().map(|passage| passage.source.clone()).collect();
         // A long section is more than one passage, and still one place to read.
@@ -44,10 +45,11 @@ impl Docs {
 
     fn hit(&self, found: Passage, query: &str) -> McpSuggestion {
         let is_named = !found.heading.is_empty() && found.heading != found.title;
+        let url = format!("{}{}#{}", self.base, encoded(&found.file), encoded(found.anchor()));
         let title = if is_named { format!("{}: {}", found.title, found.heading) } else { found.title };
         McpSuggestion {
             title,
-            url: format!("{}{}", self.base, found.source),
+            url,
             description: excerpt(&found.text, query),
             source_type: SourceType::Doc,
             source: None,
@@ -65,6 +67,11 @@ impl Docs {
         self.documents.count(words)
     }
 
+    /// The lines of a document that is searched.
+    pub(crate) fn read(&self, file: &str) -> Option<Vec<Line>> {
+        self.documents.read(file)
+    }
+
     /// Which files were left out, and why.
     #[must_use]
     pub fn skipped(&self) -> Vec<String> {
@@ -78,9 +85,4 @@ impl Docs {
     pub fn refresh(&self) -> Result<()> {
         self.documents.refresh()
     }
-}
-
-/// The document of `file#heading`.
-fn file(source: &str) -> &str {
-    source.split_once('#').map_or(source, |(file, _)| file)
 }

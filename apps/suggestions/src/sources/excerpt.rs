@@ -1,6 +1,6 @@
 //! The passage of a text that fits a query best, short enough to be read at a glance.
 
-use crate::words::{content, stem};
+use crate::words::{content, cut, stem};
 
 /// How many characters a description has at most.
 pub(crate) const LONGEST: usize = 300;
@@ -32,14 +32,12 @@ fn passage(sentences: &[&str]) -> String {
         }
         passage = joined;
     }
-    if passage.is_empty() { sentences.first().map(|sentence| cut(sentence)).unwrap_or_default() } else { passage }
+    if passage.is_empty() { sentences.first().map(|sentence| shortened(sentence)).unwrap_or_default() } else { passage }
 }
 
 /// Cuts at a word and shows that something is missing.
-fn cut(text: &str) -> String {
-    let Some((end, _)) = text.char_indices().nth(LONGEST - 2) else { return text.to_owned() };
-    let head = text[..end].rsplit_once(char::is_whitespace).map_or(&text[..end], |(head, _)| head);
-    format!("{} …", head.trim_end())
+fn shortened(text: &str) -> String {
+    cut(text, LONGEST - 2).map_or_else(|| text.to_owned(), |head| format!("{head} …"))
 }
 
 /// The sentences of a text; a line that is empty ends one too.

@@ -1,6 +1,7 @@
 //! The issues of trackers, read from their exports.
 //!
 //! A file may hold what GitHub, `gh`, GitLab or Jira export, or be one issue in Markdown. Nothing is asked of a tracker.
+//! Columns, fields and states of Jira are in `jira`; what every export in JSON has in common is in `json`.
 
 mod jira;
 mod json;
@@ -9,11 +10,12 @@ mod markdown;
 use std::path::Path;
 
 use superstep::Result;
+use superstep_documents::{Bounds, Found, Line, Shelf, Thing, Words, markdown as lines_of};
 
+use super::address::{encoded, is_web};
 use super::excerpt::{LONGEST, excerpt};
-use super::index::Words;
-use super::shelf::{Found, Shelf, Thing};
 use crate::types::{Availability, McpSuggestion, SourceType};
+use crate::words::content;
 
 /// How near to the best another hit is as good as it: a part of its score.
 const COMPARABLE: f64 = 0.6;
@@ -48,13 +50,13 @@ impl Issues {
     /// # Errors
     /// When it cannot be read. A single file that cannot is left out; see [`skipped`](Self::skipped).
     pub fn open(folder: &Path) -> Result<Self> {
-        Shelf::open(folder).map(Self)
+        Shelf::open(folder, Bounds::default()).map(Self)
     }
 
     /// The issues that fit, the best first; among comparable ones those that were solved.
     #[must_use]
     pub fn search(&self, query: &str, limit: usize) -> Vec<McpSuggestion> {
-        self.0.search(query, limit.saturating_mul(5), |mut found| {
+        self.0.search(&content(query).join(" "), limit.saturating_mul(5), |mut found| {
             solved_first(&mut found);
             found.into_iter().take(limit).map(|found| hit(found, query)).collect()
         })
@@ -63,7 +65,20 @@ impl Issues {
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.0.things()
+    }
+
+    /// An issue by its file and its place in it, from 0.
+    pub(crate) fn get(&self, file: &str, number: usize) -> Option<Issue> {
+        self.0.get(file, number)
+    }
+
+    /// Looks for exports that are new, changed or gone, now.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn refresh(&self) -> Result<()> {
+        self.0.refresh()
     }
 
     /// Which files were left out, and why.
@@ -82,20 +97,16 @@ fn solved_first(found: &mut [Found<'_, Issue>]) {
 
 fn hit(found: Found<'_, Issue>, query: &str) -> McpSuggestion {
     let issue = found.thing;
-    let state = match (issue.is_closed, issue.is_resolved) {
-        (_, true) => "Solved.",
-        (true, _) => "Closed.",
-        _ => "Open.",
-    };
     let text = excerpt(&issue.text(), query);
-    let description = format!("{state} {text}");
+    let description = format!("{}. {text}", issue.state());
     let is_short = description.chars().count() <= LONGEST;
     // The state is worth less than a whole sentence.
     let description = if is_short { description.trim_end().to_owned() } else { text };
-    let place = || format!("issues/{}?issue={}", found.file, found.number + 1);
+    let place = || format!("issues/{}?issue={}", encoded(found.file), found.number + 1);
     McpSuggestion {
         title: format!("{} {}", issue.key, issue.title).trim().to_owned(),
-        url: if issue.url.is_empty() { place() } else { issue.url.clone() },
+        // An export may say anything. What is no address of the web is read here.
+        url: if is_web(&issue.url) { issue.url.clone() } else { place() },
         description,
         source_type: SourceType::Issue,
         source: None,
@@ -104,6 +115,15 @@ fn hit(found: Found<'_, Issue>, query: &str) -> McpSuggestion {
 }
 
 impl Issue {
+    /// Whether there is something to do about it, in a word.
+    pub(crate) fn state(&self) -> &'static str {
+        match (self.is_closed, self.is_resolved) {
+            (_, true) => "Solved",
+            (true, _) => "Closed",
+            _ => "Open",
+        }
+    }
+
     fn text(&self) -> String {
         let parts = std::iter::once(&self.body).chain(&self.comments).map(|part| plain(part));
         parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
@@ -116,16 +136,14 @@ impl Issue {
 }
 
 impl Thing for Issue {
-    fn read(name: &str, bytes: &[u8]) -> Option<Result<Vec<Self>, String>> {
-        let (_, kind) = name.rsplit_once('.')?;
-        let read: fn(&str) -> Result<Vec<Self>, String> = match kind.to_lowercase().as_str() {
-            "json" => json::read,
-            "csv" => jira::read,
-            "md" | "markdown" => markdown::read,
-            _ => return None,
-        };
-        let text = std::str::from_utf8(bytes).map_err(|_| "it is not text in UTF-8".to_owned());
-        Some(text.and_then(|text| read(text.strip_prefix('\u{feff}').unwrap_or(text))))
+    fn is_in(name: &str) -> bool {
+        reader(name).is_some()
+    }
+
+    fn read(name: &str, bytes: &[u8]) -> Result<Vec<Self>, String> {
+        let read = reader(name).ok_or("it is no export that is known")?;
+        let text = std::str::from_utf8(bytes).map_err(|_| "it is not text in UTF-8")?;
+        read(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
     fn words(&self) -> Words<'_> {
@@ -135,23 +153,36 @@ impl Thing for Issue {
     }
 }
 
+/// Reads the issues out of a text, or says what is wrong with it.
+type Read = fn(&str) -> Result<Vec<Issue>, String>;
+
+/// What reads a file, by its name.
+fn reader(name: &str) -> Option<Read> {
+    let (_, ending) = name.rsplit_once('.')?;
+    match ending.to_lowercase().as_str() {
+        "json" => Some(json::read),
+        "csv" => Some(jira::read_table),
+        "md" | "markdown" => Some(markdown::read),
+        _ => None,
+    }
+}
+
 /// Markdown without its marks, one paragraph per block: what is read at a glance.
 fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    for line in text.lines() {
-        let bare = line.trim().trim_start_matches(['#', '>']).trim().replace("**", "").replace('`', "");
-        let is_new = bare.is_empty() || line.trim_start().starts_with(['#', '-', '*']);
-        if is_new && !plain.is_empty() && !plain.ends_with("\n\n") {
-            plain.push_str("\n\n");
-        } else if !plain.is_empty() && !plain.ends_with('\n') {
-            plain.push(' ');
-        }
-        plain.push_str(&bare);
-        if line.trim_start().starts_with('#') {
-            plain.push_str("\n\n");
+    let mut blocks = vec![String::new()];
+    for line in lines_of(text) {
+        match (line, blocks.last_mut()) {
+            (Line::Heading { words, .. }, _) => blocks.extend([words, String::new()]),
+            (Line::Item(words), _) => blocks.push(words),
+            (Line::Text(words) | Line::Code(words), Some(block)) => {
+                block.push_str(if block.is_empty() { "" } else { " " });
+                block.push_str(words.trim());
+            }
+            _ => blocks.push(String::new()),
         }
     }
-    plain.trim_end().to_owned()
+    blocks.retain(|block| !block.is_empty());
+    blocks.join("\n\n")
 }
 
 impl std::fmt::Debug for Issues {

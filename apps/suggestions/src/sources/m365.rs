@@ -7,9 +7,12 @@ mod mirror;
 use superstep::Result;
 use superstep::settings::Secret;
 
+use super::reading::Reading;
 use super::settings::M365;
 use super::unavailable::Unavailable;
 use crate::types::McpSuggestion;
+
+pub(crate) use mail::Mail;
 
 pub(super) const SOURCE: &str = "m365";
 
@@ -70,6 +73,14 @@ impl Search {
                     Err(failed) => failed.into(),
                 }
             }
+        }
+    }
+
+    /// A file or a mail of the mirror.
+    pub(super) fn read(&self, file: &str, number: usize) -> Option<Reading> {
+        match self {
+            Self::Mirror(mirror) => mirror.read(file, number),
+            Self::Nowhere | Self::Graph(_) => None,
         }
     }
 

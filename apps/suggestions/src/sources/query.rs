@@ -2,6 +2,8 @@
 
 use superstep::{Code, Error, Result};
 
+use crate::words::cut;
+
 /// How many characters of a query are searched for.
 pub const LONGEST_QUERY: usize = 200;
 
@@ -29,16 +31,11 @@ pub fn trim(query: &str) -> Result<Trimmed> {
     if text.is_empty() {
         return Err(Error::new(Code::InputInvalid, "the query is empty").help("name one to a few words"));
     }
-    let Some((end, _)) = text.char_indices().nth(LONGEST_QUERY) else {
+    let Some(head) = cut(text, LONGEST_QUERY) else {
         return Ok(Trimmed { text: text.to_owned(), warning: None });
-    };
-    // A word that ends exactly at the limit is whole; one without any space before it is cut where the limit is.
-    let head = match text[end..].starts_with(char::is_whitespace) {
-        true => &text[..end],
-        false => text[..end].rsplit_once(char::is_whitespace).map_or(&text[..end], |(head, _)| head),
     };
     let length = text.chars().count();
     let warning =
         format!("the query has {length} characters; the first {LONGEST_QUERY} were searched for, up to a whole word");
-    Ok(Trimmed { text: head.trim_end().to_owned(), warning: Some(warning) })
+    Ok(Trimmed { text: head.to_owned(), warning: Some(warning) })
 }

@@ -74,42 +74,60 @@ pub(crate) fn hint_spec() -> ToolSpec {
         .read_only()
 }
 
+/// How much of a post a hint is made of, in characters; posts of people are far shorter.
+pub(crate) const LONGEST_POST: usize = 4_000;
+/// How many results a hint may be made of.
+pub(crate) const MOST_RESULTS: usize = 50;
+/// The longest title and description of a result.
+pub(crate) const LONGEST_RESULT: usize = 2_000;
+
 /// The arguments of `search_m365`, `search_docs` and `search_issues`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct QueryArguments {
-    /// A few words to search for, 1 to 200 characters.
+    /// A few words to search for, 1 to 200 characters; what is longer is cut at a word.
     pub(crate) query: String,
 }
 
 /// The arguments of `search_posts`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct PostsArguments {
-    /// A few words to search for, 1 to 200 characters.
+    /// A few words to search for, 1 to 200 characters; what is longer is cut at a word.
     pub(crate) query: String,
     /// A post that is not wanted among the results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 200))]
     pub(crate) exclude_post_id: Option<String>,
 }
 
 /// The arguments of `generate_action_hint`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct HintArguments {
     /// What the post says.
+    #[schemars(length(min = 1, max = LONGEST_POST))]
     pub(crate) post_text: String,
     /// The results to choose from, the best first.
+    #[schemars(length(max = MOST_RESULTS))]
     pub(crate) search_results: Vec<SearchResult>,
 }
 
 /// A result, as far as a hint needs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SearchResult {
     /// What it is called.
+    #[schemars(length(max = LONGEST_RESULT))]
     pub(crate) title: String,
     /// What it says.
+    #[schemars(length(max = LONGEST_RESULT))]
     pub(crate) description: String,
     /// What it is.
     pub(crate) source_type: SourceType,
+}
+
+/// As much of a text as an argument takes.
+pub(crate) fn fitting(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
 }

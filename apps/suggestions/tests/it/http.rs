@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Request, Scripted};
+use superstep::settings::Secret;
 use superstep_server::{Config, Limit, Models, Order, Stores, What};
 use superstep_suggestions::Settings;
 use superstep_suggestions::sources::M365;
@@ -109,6 +110,30 @@ async fn an_address_writes_so_many_posts() {
         statuses.push(platform.post("/api/posts", &json!({ "text": text })).await.0);
     }
     assert_eq!(statuses, [201, 422, 201, 429]);
+}
+
+/// R-SRV-16: searches and engagements of an address are counted too, each by themselves; what is refused does not count.
+#[tokio::test]
+async fn an_address_searches_and_engages_so_often() {
+    let folder = Folder::new();
+    let limit = Limit { most: 2, within: HOUR, at_once: 1 };
+    let platform = started(&folder, |settings| settings.limit = limit, Models::default()).await;
+    let mut searched = Vec::new();
+    for query in ["rollback", "%20", "kafka", "tea"] {
+        let response = platform.get(&format!("/api/search?q={query}")).await;
+        let has_rest = response.headers().contains_key("retry-after");
+        searched.push((response.status().as_u16(), has_rest));
+    }
+    assert_eq!(searched, [(200, false), (422, false), (200, false), (429, true)]);
+    let mut engaged = Vec::new();
+    for kind in ["join", "leave", "interested", "join"] {
+        engaged.push(platform.post(&format!("/api/posts/{POST}/engagement"), &json!({ "kind": kind })).await.0);
+    }
+    assert_eq!(engaged, [200, 422, 200, 429]);
+    let post = platform.json(&format!("/api/posts/{POST}")).await;
+    let refused = platform.post(&format!("/api/posts/{POST}/engagement"), &json!({ "kind": "join" })).await;
+    assert_eq!((refused.0, platform.json(&format!("/api/posts/{POST}")).await), (429, post));
+    assert_eq!(platform.get(&format!("/api/posts/{POST}/suggestions")).await.status(), 200);
 }
 
 /// R-SUG-49: an unknown post and one that has expired are not there.
@@ -239,6 +264,28 @@ async fn a_source_that_refuses_is_named_with_its_reason() {
     assert!(!heard.is_empty() && heard.iter().all(|token| token == "Bearer secret-token"), "{heard:?}");
 }
 
+/// R-SUG-17, R-SUG-5: who brings no token is asked for with that of the server, who brings one with their own; nobody sees it.
+#[tokio::test]
+async fn the_token_of_the_server_stands_in() {
+    let folder = Folder::new();
+    let (base_url, heard) = refusing_graph().await;
+    let change = |settings: &mut Settings| {
+        (settings.m365, settings.token) = (Some(M365::Graph { base_url }), Some(Secret::new("token-of-the-server")));
+    };
+    let platform = started(&folder, change, Models::default()).await;
+    for path in [format!("/api/posts/{POST}/suggestions"), "/api/search?q=rollback".to_owned()] {
+        for (brought, expected) in [(None, "token-of-the-server"), (Some("own-token"), "own-token")] {
+            let asked = platform.client.get(platform.url(&path));
+            let asked = brought.into_iter().fold(asked, |asked, token| asked.header("x-graph-token", token));
+            let text = asked.send().await.unwrap().text().await.unwrap();
+            assert!(!text.contains("token-of-the-server") && !text.contains("own-token"), "{text}");
+            let heard = std::mem::take(&mut *heard.lock().unwrap());
+            let expected = format!("Bearer {expected}");
+            assert!(!heard.is_empty() && heard.iter().all(|token| *token == expected), "{path}: {heard:?}");
+        }
+    }
+}
+
 /// R-SUG-39: everything is searched for words at once; nothing to search for is refused.
 #[tokio::test]
 async fn everything_is_searched_at_once() {
@@ -281,45 +328,6 @@ async fn what_cannot_be_asked_for_is_refused() {
     for (query, status) in [("model=nobody", 422), ("stream=maybe", 422), ("colour=blue", 422)] {
         let (refused, problem) = platform.refused(&format!("/api/posts/{POST}/suggestions?{query}")).await;
         assert_eq!(refused, status, "{query}: {problem}");
-    }
-}
-
-/// R-SUG-55, R-SUG-19: nothing outside of the folders is served, by whatever path, and no document runs.
-#[tokio::test]
-async fn files_are_those_of_the_folders() {
-    let folder = Folder::new();
-    folder.write("own/docs/a.md", "# Tea <script>alert(1)</script>\n<img src=x onerror=alert(1)>");
-    folder.write("own/docs/.hidden.md", "# Hidden");
-    folder.write("own/docs/key.pem", "secret");
-    folder.write("own/secret.md", "# secret");
-    folder.write("docs-secret/a.md", "# secret");
-    #[cfg(unix)]
-    std::os::unix::fs::symlink(folder.path().join("own/secret.md"), folder.path().join("own/docs/link.md")).unwrap();
-    let path = folder.path().join("own");
-    let platform = started(&folder, |settings| settings.folder = Some(path), Models::default()).await;
-    let page = platform.get("/api/suggestions/files/docs/a.md").await;
-    assert!(page.headers()["content-security-policy"].to_str().unwrap().contains("default-src 'none'"));
-    let text = page.text().await.unwrap();
-    assert!(text.contains("Tea &lt;script&gt;") && !text.contains("<script") && !text.contains("<img"), "{text}");
-    for path in [
-        "docs/..%2Fsecret.md",
-        "docs/%2e%2e/secret.md",
-        "docs/..%5csecret.md",
-        "docs/.hidden.md",
-        "docs/key.pem",
-        "docs/link.md",
-        "docs//etc/passwd",
-        "docs/%2Fetc%2Fpasswd",
-        "docs",
-        "docs/none.md",
-        "posts/posts.md",
-        "issues/a.md",
-        "m365/mail/a.eml",
-        "../docs-secret/a.md",
-    ] {
-        let response = platform.get(&format!("/api/suggestions/files/{path}")).await;
-        assert_eq!(response.status(), 404, "{path}");
-        assert!(!response.text().await.unwrap().contains("# secret"), "{path}");
     }
 }
 
@@ -432,6 +440,24 @@ async fn the_graph_can_be_run_by_an_order() {
     }
     assert!(!output["response"]["docs"].as_array().unwrap().is_empty(), "{output}");
     assert!(!ids(&output["response"]["posts"]).contains(&POST.to_owned()));
+}
+
+/// R-SUG-36: a search over HTTP is kept in no store; what it did is told as a trace, each part with the one it belongs to.
+#[tokio::test]
+async fn a_search_is_traced_and_not_kept() {
+    let (_folder, platform) = platform().await;
+    platform.json(&format!("/api/posts/{POST}/suggestions")).await;
+    let response = platform.get(&format!("/api/posts/{POST}/suggestions?stream=1")).await;
+    let told = events(&response.text().await.unwrap());
+    let run = told[0].1["run_id"].as_str().unwrap();
+    let traced = told.iter().filter(|(name, _)| name == "on_tool_start" || name == "on_chat_model_start");
+    let parents: Vec<&Value> = traced.map(|(_, event)| &event["parent_ids"]).collect();
+    assert!(parents.len() > 10, "{parents:?}");
+    assert!(parents.iter().all(|parents| parents.as_array().unwrap().contains(&json!(run))), "{parents:?}");
+    let metrics = platform.get("/metrics").await.text().await.unwrap();
+    assert!(metrics.contains("suggestions"), "{metrics}");
+    let kept = platform.server.desk().records(&Default::default()).await.unwrap();
+    assert!(kept.is_empty(), "{} threads are kept", kept.len());
 }
 
 /// R-SUG-27: what cannot be set is refused before anything is served, and nothing is made before somebody asks.

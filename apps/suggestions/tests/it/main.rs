@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod files;
 mod format;
 mod graph;
 mod http;
 mod planner;
+mod providers;
 mod served;
 mod sources;
 mod stage;

@@ -1,7 +1,11 @@
 //! `local/rules`: the same graph, messages and events without a language model.
 
+use std::future::poll_fn;
+use std::sync::mpsc;
+use std::task::Poll;
+
 use serde_json::Value;
-use superstep::model::ModelKind;
+use superstep::model::{ModelExt, ModelKind};
 use superstep_suggestions::planner::{LABEL, planner};
 use superstep_suggestions::sources::{Settings, Sources};
 use superstep_suggestions::{MAX_TOOL_ROUNDS, graph, suggest};
@@ -84,4 +88,22 @@ async fn the_planner_answers_with_nothing() {
     assert_eq!(suggested.response.unavailable_sources, ["m365", "docs", "issues"]);
     assert_eq!((suggested.response.posts.len(), suggested.response.action_hint), (0, None));
     assert_eq!(suggested.reasons["docs"], "no folder of documents is set");
+}
+
+/// R-SUG-42: it looks into the index on a thread that may wait, never on one that others need to go on.
+#[test]
+fn the_planner_never_holds_a_thread_up() {
+    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let planner = planner(Sources::open(&Settings::default()).unwrap());
+        let (go_on, held) = mpsc::channel::<()>();
+        // The one thread for what waits is taken: whoever uses it is not done before it is free.
+        let taken = tokio::task::spawn_blocking(move || held.recv());
+        let mut answer = std::pin::pin!(planner.complete(QUESTION));
+        let is_pending = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx).is_pending())).await;
+        assert!(is_pending);
+        go_on.send(()).unwrap();
+        assert_eq!(answer.await.unwrap().model.to_string(), "local/rules (rules)");
+        taken.await.unwrap().unwrap();
+    });
 }

@@ -10,6 +10,7 @@ use superstep::mcp::{Client, linked};
 use superstep::model::{Reply, Scripted, SharedModel, Trouble};
 use superstep::settings::Secret;
 use superstep::testing::ManualClock;
+use superstep_suggestions::planner::planner;
 use superstep_suggestions::sources::{M365, Settings, Sources};
 use superstep_suggestions::tools::{search_posts_tool, tools};
 use superstep_suggestions::{Context, SourceStatus, Suggestions, draw, graph, mcp, suggest};
@@ -135,24 +136,47 @@ async fn hints_come_from_templates() {
         (QUESTION, "post", "Ask in the earlier post"),
         (german, "doc", "Folge der Dokumentation"),
         (german, "post", "Frag im früheren Beitrag"),
+        ("Comment annuler un déploiement qui ne marche pas ?", "doc", "Suivez la documentation"),
+        ("¿Cómo puedo volver a la versión anterior del despliegue?", "issue", "Mira qué se hizo"),
+        ("Come posso annullare il deployment di ieri?", "m365", "Leggi prima"),
+        ("Hoe kan ik een mislukte uitrol terugdraaien?", "doc", "Volg de documentatie"),
     ] {
         let results = json!([{ "title": "Roll back", "description": "", "sourceType": kind }]);
         let (hint, is_error) = call(&client, HINT, json!({ "postText": post, "searchResults": results })).await;
         assert!(!is_error && hint.starts_with(begins) && hint.contains("Roll back"), "{hint}");
         assert_eq!(hint.matches('.').count(), 1, "{hint}");
     }
+    let two = ["Second best", "Best"].map(|title| json!({ "title": title, "description": "", "sourceType": "doc" }));
+    let (hint, _) = call(&client, HINT, json!({ "postText": QUESTION, "searchResults": two })).await;
+    assert!(hint.contains("“Second best”") && !hint.contains("“Best”"), "the first counts: {hint}");
     let (hint, is_error) = call(&client, HINT, json!({ "postText": QUESTION, "searchResults": [] })).await;
     assert_eq!((hint.as_str(), is_error), ("", false));
 }
 
-/// R-SUG-22: a model writes at most 60 tokens; what does not name a result, leads elsewhere or fails, gives way to the
-/// template.
+/// R-SUG-22, R-SUG-38: a hint that is empty is none in the response.
+#[tokio::test]
+async fn an_empty_hint_is_null() {
+    let (_folder, sources, _clock) = sample().await;
+    for model in [Some(planner(sources.clone())), None] {
+        let context = model.into_iter().fold(Context::new(POST), Context::model);
+        let context = context.connected(sources.clone(), None).await.unwrap();
+        let suggested = suggest(&graph(5).unwrap(), &context, "zebra xylophone", &[]).await.unwrap();
+        let response = serde_json::to_value(&suggested.response).unwrap();
+        assert_eq!((&response["docs"], &response["actionHint"]), (&json!([]), &Value::Null), "{response}");
+    }
+}
+
+/// R-SUG-22: a model writes at most 60 tokens; what is more than a sentence, is in another language, does not name a result,
+/// leads elsewhere or fails, gives way to the template.
 #[tokio::test]
 async fn hints_of_a_model_must_name_a_result() {
     let results = json!([{ "title": "Roll back a deployment", "description": "", "sourceType": "doc" }]);
     for (reply, is_kept) in [
         (Reply::text("Open Roll back a deployment and run helm rollback."), true),
+        (Reply::text("\n\"Open Roll back a deployment now.\"\nIt helps."), true),
         (Reply::text("Have a look around."), false),
+        (Reply::text("Open Roll back a deployment. Then run helm rollback."), false),
+        (Reply::text("Öffne Roll back a deployment und mach das nach dem Fehler."), false),
         (Reply::text("See Roll back a deployment at https://evil.example/"), false),
         (Reply::text(""), false),
         (Reply::trouble(Trouble::Overloaded, "busy"), false),
@@ -230,6 +254,56 @@ async fn wrong_arguments_never_reach_the_server() {
     assert_eq!((tools.len(), fake.asked().len()), (5, 0));
     for (tool, went_well, text) in tools {
         assert!(!went_well && text.contains("bad arguments") && !text.contains("/etc/passwd"), "{tool}: {text}");
+    }
+}
+
+/// R-SUG-56: what is too long, too much or not known is refused, by the agent before the server hears of it and by the
+/// server for any other client; what fits exactly is taken.
+#[tokio::test]
+async fn arguments_beyond_their_limits_are_refused() {
+    let result = |title: usize| json!({ "title": "x".repeat(title), "description": "", "sourceType": "doc" });
+    let hint = |post: usize, results: Vec<Value>| json!({ "postText": "x".repeat(post), "searchResults": results });
+    let mut odd = result(1);
+    odd["url"] = "https://a.example".into();
+    let refused = [
+        (HINT, hint(0, vec![])),
+        (HINT, hint(4_001, vec![])),
+        (HINT, hint(1, vec![result(1); 51])),
+        (HINT, hint(1, vec![result(2_001)])),
+        (HINT, hint(1, vec![odd])),
+        ("search_posts", json!({ "query": "x", "excludePostId": "x".repeat(201) })),
+        ("search_docs", json!({ "query": "x", "limit": 1_000 })),
+    ];
+    let taken = [(HINT, hint(4_000, vec![result(2_000); 50])), ("search_posts", json!({ "query": "x".repeat(9_000) }))];
+    let client = linked(&mcp::server(Sources::open(&Settings::default()).unwrap(), None)).await.unwrap();
+    for (tool, args) in &refused {
+        let fake = Fake::default();
+        let state = ran(fake.with(Scripted::default()).await, Reply::call(*tool, args.clone())).await;
+        let told = &tool_messages(&state.messages)[0];
+        assert!(!told.1 && told.2.contains("bad arguments") && told.2.len() < 600, "{tool}: {told:?}");
+        assert!(fake.asked().is_empty(), "{tool}");
+        let (text, is_error) = call(&client, tool, args.clone()).await;
+        assert!(is_error && text.len() < 600, "{tool}: {text}");
+    }
+    for (tool, args) in taken {
+        let fake = Fake::default();
+        let state = ran(fake.with(Scripted::default()).await, Reply::call(tool, args.clone())).await;
+        assert!(tool_messages(&state.messages)[0].1 && fake.asked().len() == 1, "{tool}");
+        let (text, is_error) = call(&client, tool, args).await;
+        assert!(!is_error, "{tool}: {text}");
+    }
+}
+
+/// R-SUG-14, R-SUG-47: a long post has a hint too: what is more than the tool takes is not given to it.
+#[tokio::test]
+async fn a_long_post_has_a_hint() {
+    let (_folder, sources, _clock) = sample().await;
+    let long = format!("How do I roll back a failed AKS deployment? {}", "Please help. ".repeat(600));
+    let planned = on(&sources, planner(sources.clone())).await;
+    let direct = Context::new(POST).connected(sources, None).await.unwrap();
+    for context in [planned, direct] {
+        let suggested = suggest(&graph(5).unwrap(), &context, &long, &[]).await.unwrap();
+        assert!(suggested.response.action_hint.is_some(), "{:?} {:?}", suggested.model, suggested.warnings);
     }
 }
 

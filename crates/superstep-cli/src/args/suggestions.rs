@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use superstep::Code;
+use superstep::settings::Secret;
 use superstep_suggestions::sources::M365;
 use superstep_suggestions::{HOME, Settings};
 
@@ -16,10 +17,13 @@ pub(crate) struct Looking {
     /// Folder with docs, issues and m365 in it, or with documents alone; sample data unless told
     #[arg(long, value_name = "FOLDER", env = "SUPERSTEP_SUGGESTIONS", hide_short_help = true)]
     pub(crate) suggestions: Option<PathBuf>,
-    /// Address of Microsoft Graph, in place of a folder m365
+    /// Address of Microsoft Graph, in place of a folder m365; SUPERSTEP_GRAPH_TOKEN has the token
     #[arg(long, value_name = "URL", env = "SUPERSTEP_GRAPH_URL", hide_short_help = true)]
     pub(crate) graph_url: Option<String>,
 }
+
+/// What Microsoft Graph is asked with. No flag: what stands on a command line can be read by everybody on the machine.
+const TOKEN: &str = "SUPERSTEP_GRAPH_TOKEN";
 
 impl Looking {
     /// As the application takes it.
@@ -29,13 +33,27 @@ impl Looking {
             return Err(Failure::new(Code::PolicyRefused, message).help("leave `--graph-url` out"));
         }
         let m365 = self.graph_url.clone().map(|base_url| M365::Graph { base_url });
-        let mut settings = Settings { folder: self.suggestions.clone(), m365, ..Settings::default() };
+        let token = if m365.is_some() { token()? } else { None };
+        let mut settings = Settings { folder: self.suggestions.clone(), m365, token, ..Settings::default() };
         if let Some(folder) = &settings.folder {
             // Posts of the sample are none of theirs, and a folder of documents need not be one to write to.
             let theirs = Some(folder.join("posts.sqlite")).filter(|file| file.exists());
             settings.posts = theirs.or_else(|| Some(Path::new(HOME).join("own-posts.db")));
         }
         Ok(settings)
+    }
+}
+
+/// The token of the environment, which no message says.
+fn token() -> Result<Option<Secret>, Failure> {
+    let given = std::env::var_os(TOKEN).unwrap_or_default();
+    match given.to_str().map(str::trim) {
+        Some("") => Ok(None),
+        Some(token) if token.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(Some(Secret::new(token))),
+        _ => {
+            let message = format!("`{TOKEN}` is no token: it has signs or blanks that none has");
+            Err(Failure::new(Code::ConfigInvalid, message).help("set it to the token alone, without `Bearer`"))
+        }
     }
 }
 

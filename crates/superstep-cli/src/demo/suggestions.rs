@@ -29,6 +29,7 @@ pub(crate) async fn suggestions(asked: &DemoSuggestions, global: &Global, out: &
     // What is tried out here leaves no post behind, and the sample is always fresh.
     settings.posts = None;
     let sources = settings.open().await?;
+    note_left_out(&sources, out);
     let post = post(asked, &sources).await?;
     let (model, label) = decider(&setup, &sources, &asked.model)?;
     if out.is_text() {
@@ -38,10 +39,20 @@ pub(crate) async fn suggestions(asked: &DemoSuggestions, global: &Global, out: &
     }
     let hints = model.clone().filter(|model| model.info().kind != ModelKind::Rules);
     let context = model.into_iter().fold(Context::new(&post.id), Context::model);
+    let context = settings.token.clone().into_iter().fold(context, Context::access_token);
     let context = context.connected(sources, hints).await?;
     let suggested = searched(&Asking::new(&context, &post.text, &post.tags)?, settings.max_tool_rounds, out).await?;
     tell(&suggested, out);
     Ok(0)
+}
+
+/// Says what of a folder is not searched.
+pub(crate) fn note_left_out(sources: &Sources, out: &Out) {
+    let skipped = sources.skipped();
+    skipped.iter().take(SHOWN).for_each(|skipped| out.note(format_args!("not searched: {}", harmless(skipped))));
+    if skipped.len() > SHOWN {
+        out.note(format_args!("not searched: {} more", skipped.len() - SHOWN));
+    }
 }
 
 async fn post(asked: &DemoSuggestions, sources: &Sources) -> Result<PostSummary, Failure> {

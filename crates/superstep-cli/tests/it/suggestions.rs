@@ -1,11 +1,13 @@
 //! The suggestions agent at the command line: the demo, the check, its tools for others.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 
-use crate::support::Folder;
+use crate::support::{Folder, Said};
 
 /// R-CLI-3, R-SUG-41, R-SUG-42: the demo needs nothing: it says who decides, what is searched for, and what to read.
 #[test]
@@ -83,6 +85,49 @@ fn the_check_counts_what_is_right() {
     assert!(again.code == 1 && again.stderr.starts_with("too few: "), "{} {}", again.code, again.stderr);
 }
 
+/// A child that is gone when the test is.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    /// A server, and the address it says.
+    fn serving(command: &mut Command) -> (Self, String) {
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        (Self(child), url.trim().strip_prefix("http://").unwrap().to_owned())
+    }
+}
+
+/// Asks a server, with one more line of the head where there is one; gives its answer with the head.
+fn exchange(address: &str, line: &str, more: Option<&str>, body: &str) -> String {
+    let (host, _) = address.split_once('/').unwrap_or((address, ""));
+    let mut stream = TcpStream::connect(host).unwrap();
+    let length = format!("Content-Length: {}", body.len());
+    let lines = ["Content-Type: application/json", "Accept: application/json, text/event-stream", "Connection: close"];
+    let head = lines.into_iter().chain([length.as_str()]).chain(more).collect::<Vec<_>>().join("\r\n");
+    write!(stream, "{line} HTTP/1.1\r\nHost: {host}\r\n{head}\r\n\r\n{body}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The words of a client that says hello to a server of tools.
+fn hello() -> Value {
+    let client = json!({ "name": "test", "version": "1" });
+    json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client })
+}
+
+fn request(id: u32, method: &str, params: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
 /// R-SUG-23: the five tools over standard input and output, for any client.
 #[test]
 fn the_tools_are_offered_over_standard_input_and_output() {
@@ -91,21 +136,40 @@ fn the_tools_are_offered_over_standard_input_and_output() {
     let mut stdin = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut ask = |id: u32, method: &str, params: Value| -> Value {
-        let asked = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        writeln!(stdin, "{asked}").unwrap();
+        writeln!(stdin, "{}", request(id, method, &params)).unwrap();
         serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap()
     };
-    let client = json!({ "name": "test", "version": "1" });
-    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
-    assert_eq!(ask(1, "initialize", hello)["result"]["serverInfo"]["name"], "suggestions");
+    assert_eq!(ask(1, "initialize", hello())["result"]["serverInfo"]["name"], "suggestions");
     let listed = ask(2, "tools/list", json!({}));
     assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 5, "{listed}");
     let call = json!({ "name": "search_docs", "arguments": { "query": "rollback" } });
     let found = ask(3, "tools/call", call);
     let text = found["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("rollback-a-deployment.md"), "{found}");
+    let odd = json!({ "name": "search_docs", "arguments": { "query": "rollback", "path": "/etc" } });
+    assert_eq!(ask(4, "tools/call", odd)["result"]["isError"], true);
     drop(stdin);
     assert!(child.wait().unwrap().success());
+}
+
+/// R-SUG-23: the same over HTTP, at the address it says.
+#[test]
+fn the_tools_are_offered_over_http() {
+    let folder = Folder::empty("suggestions-mcp-web");
+    let mut command = folder.command(&["mcp", "serve", "suggestions", "--http", "127.0.0.1:0"]);
+    let (_server, address) = Running::serving(&mut command);
+    assert!(address.ends_with("/mcp"), "{address}");
+    let said = exchange(&address, "POST /mcp", None, &request(1, "initialize", &hello()).to_string());
+    assert!(said.starts_with("HTTP/1.1 200") && said.contains("\"suggestions\""), "{said}");
+    let session = said.lines().find(|line| line.starts_with("mcp-session-id: ")).map(str::to_owned);
+    let ask = |body: Value| exchange(&address, "POST /mcp", session.as_deref(), &body.to_string());
+    ask(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let listed = ask(request(2, "tools/list", &json!({})));
+    for tool in ["search_m365", "search_docs", "search_issues", "search_posts", "generate_action_hint"] {
+        assert!(listed.contains(&format!("\"{tool}\"")), "{tool}: {listed}");
+    }
+    let found = ask(request(3, "tools/call", &json!({ "name": "search_docs", "arguments": { "query": "rollback" } })));
+    assert!(found.contains("rollback-a-deployment.md"), "{found}");
 }
 
 /// R-SUG-23: over HTTP only for this machine.
@@ -114,4 +178,85 @@ fn the_tools_are_not_offered_to_the_world() {
     let folder = Folder::empty("suggestions-mcp-http");
     let said = folder.run(&["mcp", "serve", "suggestions", "--http", "0.0.0.0:0"]);
     assert!(said.code == 77 && said.stderr.contains("127.0.0.1"), "{}", said.stderr);
+}
+
+const TOKEN: &str = "eyJ0-token.of_somebody";
+
+/// A Microsoft Graph that finds one file, and what it was asked with.
+fn microsoft_graph() -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (heard, asked) = channel();
+    std::thread::spawn(move || {
+        let file = json!({ "@odata.type": "#microsoft.graph.driveItem", "name": "runbook.docx",
+            "webUrl": "https://lumen.sharepoint.example/runbook.docx" });
+        let body = json!({ "value": [{ "hitsContainers": [{ "hits": [{ "resource": file }] }] }] }).to_string();
+        for stream in listener.incoming() {
+            let mut reader = BufReader::new(stream.unwrap());
+            let (mut length, mut token) = (0, String::new());
+            for line in reader.by_ref().lines().map(Result::unwrap).take_while(|line| !line.is_empty()) {
+                match line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value)) {
+                    Some((name, value)) if name == "content-length" => length = value.parse().unwrap(),
+                    Some((name, value)) if name == "authorization" => token = value.to_owned(),
+                    _ => {}
+                }
+            }
+            let _ = reader.by_ref().take(length).read_to_end(&mut Vec::new());
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close", body.len());
+            let _ = write!(reader.get_mut(), "{head}\r\nContent-Type: application/json\r\n\r\n{body}");
+            if heard.send(token).is_err() {
+                return;
+            }
+        }
+    });
+    (url, asked)
+}
+
+/// R-SUG-17: the demo, the server and the tools take the token of Microsoft Graph out of the environment, and show it nowhere.
+#[test]
+fn the_token_comes_out_of_the_environment() {
+    let folder = Folder::empty("suggestions-token");
+    let (graph, asked) = microsoft_graph();
+    let with_token = |words: &[&str]| {
+        let mut command = folder.command(&[words, &["--graph-url", &graph]].concat());
+        command.env("SUPERSTEP_GRAPH_TOKEN", format!(" {TOKEN}\n"));
+        command
+    };
+    let check = |said: &str| {
+        assert!(said.contains("runbook.docx") && !said.contains(TOKEN), "{said}");
+        assert_eq!(asked.recv().unwrap(), format!("Bearer {TOKEN}"));
+        asked.try_iter().for_each(|token| assert_eq!(token, format!("Bearer {TOKEN}")));
+    };
+    let said = Said::from(with_token(&["demo", "suggestions", "-vv"]).output().unwrap());
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    check(&format!("{}{}", said.stdout, said.stderr));
+
+    let (_server, address) = Running::serving(&mut with_token(&["serve", "--port", "0"]));
+    check(&exchange(&address, "GET /api/search?q=rollback", None, ""));
+
+    let mut child = Running(with_token(&["mcp", "serve", "suggestions"]).stdin(Stdio::piped()).spawn().unwrap());
+    let (stdin, stdout) = (child.0.stdin.as_mut().unwrap(), child.0.stdout.take().unwrap());
+    let call = json!({ "name": "search_m365", "arguments": { "query": "rollback" } });
+    writeln!(stdin, "{}", request(1, "initialize", &hello())).unwrap();
+    writeln!(stdin, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).unwrap();
+    writeln!(stdin, "{}", request(2, "tools/call", &call)).unwrap();
+    check(&BufReader::new(stdout).lines().nth(1).unwrap().unwrap());
+}
+
+/// R-SUG-17: a token that is none is refused without saying it, and none is lent to those who reach a server from elsewhere.
+#[test]
+fn a_token_is_checked_and_not_lent() {
+    let folder = Folder::empty("suggestions-token-refused");
+    for (token, words, code, said) in [
+        ("two words", vec!["demo", "suggestions"], 78, "`SUPERSTEP_GRAPH_TOKEN` is no token"),
+        (TOKEN, vec!["serve", "--port", "0", "--insecure"], 77, "would search Microsoft 365"),
+    ] {
+        let mut command = folder.command(&[&words[..], &["--graph-url", "http://127.0.0.1:9"]].concat());
+        let refused = Said::from(command.env("SUPERSTEP_GRAPH_TOKEN", token).output().unwrap());
+        assert!(refused.code == code && refused.stderr.contains(said), "{} {}", refused.code, refused.stderr);
+        assert!(!refused.stderr.contains(token), "{}", refused.stderr);
+    }
+    // Where nobody asks Microsoft Graph the variable is nobody's business.
+    let mut command = folder.command(&["demo", "suggestions"]);
+    assert!(command.env("SUPERSTEP_GRAPH_TOKEN", "two words").output().unwrap().status.success());
 }

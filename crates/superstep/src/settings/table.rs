@@ -48,9 +48,10 @@ pub(crate) enum Shape {
     Provider,
 }
 
-/// What follows `SUPERSTEP_` in variables that are no settings: flags of the command line, and the file of `superstep-weights`.
+/// What follows `SUPERSTEP_` in variables that are no settings: flags of the command line, a token that is no flag, and the
+/// file of `superstep-weights`.
 pub(crate) const NO_SETTINGS: &[&str] =
-    &["DEBATES_AT_ONCE", "DEBATES_PER_HOUR", "EVIDENCE", "GRAPH_URL", "PACE", "SUGGESTIONS", "WEIGHTS"];
+    &["DEBATES_AT_ONCE", "DEBATES_PER_HOUR", "EVIDENCE", "GRAPH_TOKEN", "GRAPH_URL", "PACE", "SUGGESTIONS", "WEIGHTS"];
 
 /// Where a model may come from.
 pub(crate) const PROVIDERS: &[&str] =

@@ -1,19 +1,22 @@
-//! Issues as GitHub, `gh` and GitLab give them: arrays of objects whose fields tell which it is.
+//! Issues as GitHub, `gh`, GitLab and Jira give them: arrays of objects whose fields tell which it is.
 
 use serde_json::Value;
 
-use super::Issue;
+use super::{Issue, jira};
 
 /// The issues of a file. Pull requests, which GitHub lists among issues, are left out.
 pub(super) fn read(text: &str) -> Result<Vec<Issue>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
-    let items = value.as_array().or_else(|| value.get("items").and_then(Value::as_array));
-    let items = items.ok_or("it is no list of issues")?;
+    let named = || ["items", "issues"].into_iter().find_map(|name| value.get(name)?.as_array());
+    let items = value.as_array().or_else(named).ok_or("it is no list of issues")?;
     let issues = items.iter().filter(|item| item.get("pull_request").is_none()).enumerate();
     issues.map(|(number, item)| issue(item).ok_or_else(|| format!("entry {} is no issue", number + 1))).collect()
 }
 
 fn issue(item: &Value) -> Option<Issue> {
+    if item.get("fields").is_some() {
+        return jira::of_json(item);
+    }
     let title = text(item, "title")?;
     let is_gitlab = item.get("iid").is_some();
     let number = item.get(if is_gitlab { "iid" } else { "number" })?.as_u64()?;

@@ -3,29 +3,39 @@
 use mail_parser::mailbox::mbox::MessageIterator;
 use mail_parser::{Message, MessageParser};
 
-use crate::sources::index::Words;
-use crate::sources::shelf::Thing;
+use superstep_documents::{Thing, Words};
 
-/// A mail, as far as it is searched.
-pub(super) struct Mail {
-    pub(super) subject: String,
-    pub(super) from: String,
-    pub(super) text: String,
+/// A mail, as far as it is searched and shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mail {
+    pub(crate) subject: String,
+    pub(crate) from: String,
+    /// When it was sent, where it says so.
+    pub(crate) date: Option<String>,
+    pub(crate) text: String,
 }
 
 impl Thing for Mail {
-    fn read(name: &str, bytes: &[u8]) -> Option<Result<Vec<Self>, String>> {
-        let (_, kind) = name.rsplit_once('.')?;
-        match kind.to_lowercase().as_str() {
-            "eml" => Some(mail(bytes).map(|mail| vec![mail])),
-            "mbox" => Some(mailbox(bytes)),
-            _ => None,
-        }
+    fn is_in(name: &str) -> bool {
+        is_mailbox(name) || has_ending(name, "eml")
+    }
+
+    fn read(name: &str, bytes: &[u8]) -> Result<Vec<Self>, String> {
+        if is_mailbox(name) { mailbox(bytes) } else { mail(bytes).map(|mail| vec![mail]) }
     }
 
     fn words(&self) -> Words<'_> {
         Words { title: &self.subject, keys: self.from.clone(), text: self.text.clone() }
     }
+}
+
+/// Whether a file holds many mails.
+pub(super) fn is_mailbox(name: &str) -> bool {
+    has_ending(name, "mbox")
+}
+
+fn has_ending(name: &str, ending: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, found)| found.eq_ignore_ascii_case(ending))
 }
 
 fn mailbox(bytes: &[u8]) -> Result<Vec<Mail>, String> {
@@ -45,7 +55,8 @@ fn mail(bytes: &[u8]) -> Result<Mail, String> {
         return Err("it is a mail without subject and text".to_owned());
     }
     let subject = if subject.is_empty() { "(no subject)" } else { subject };
-    Ok(Mail { subject: subject.to_owned(), from: from(&message), text })
+    let date = message.date().map(mail_parser::DateTime::to_rfc3339);
+    Ok(Mail { subject: subject.to_owned(), from: from(&message), date, text })
 }
 
 /// The plain text; where there is only HTML, its words.

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use superstep::{Code, Error, Result};
-use superstep_documents::Documents;
+use superstep_documents::{Bounds, Documents, Found, Shelf};
 
-use super::mail::Mail;
+use super::mail::{Mail, is_mailbox};
+use crate::sources::address::encoded;
 use crate::sources::excerpt::excerpt;
-use crate::sources::shelf::{Found, Shelf};
+use crate::sources::reading::Reading;
 use crate::types::{Availability, M365Source, McpSuggestion, SourceType};
 use crate::words::content;
 
@@ -35,13 +36,14 @@ impl Mirror {
             let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             Ok::<_, Error>(Files { documents: Documents::open(folder)?, name })
         });
-        Ok(Self { files: files.transpose()?, mail: mail.map(Shelf::open).transpose()? })
+        Ok(Self { files: files.transpose()?, mail: mail.map(|mail| Shelf::open(mail, Bounds::default())).transpose()? })
     }
 
     /// Files and mail in turn, each the best first: their scores are of two indexes and cannot be compared.
     pub(super) fn search(&self, query: &str, limit: usize) -> Vec<McpSuggestion> {
         let mut files = self.files.as_ref().map(|files| files.search(query, limit)).unwrap_or_default().into_iter();
-        let mail = self.mail.as_ref().map(|mail| mail.search(query, limit, |found| mails(&found, query)));
+        let words = content(query).join(" ");
+        let mail = self.mail.as_ref().map(|mail| mail.search(&words, limit, |found| mails(&found, query)));
         let mut mail = mail.unwrap_or_default().into_iter();
         let mut found = Vec::new();
         while files.len() + mail.len() > 0 {
@@ -51,13 +53,21 @@ impl Mirror {
         found
     }
 
+    /// A mail, or a file: the folder may have files beside the mail.
+    pub(super) fn read(&self, file: &str, number: usize) -> Option<Reading> {
+        let mail = file.strip_prefix("mail/").and_then(|mail| self.mail.as_ref()?.get(mail, number));
+        let file = || self.files.as_ref()?.documents.read(file);
+        mail.map(Reading::Mail).or_else(|| file().map(Reading::Document))
+    }
+
     pub(super) fn skipped(&self) -> Vec<String> {
         // The folder may have the mail inside, which is read; pictures and the like are no fault of anybody.
         self.mail.iter().flat_map(Shelf::skipped).collect()
     }
 
     pub(super) fn refresh(&self) -> Result<()> {
-        self.files.as_ref().map_or(Ok(()), |files| files.documents.refresh())
+        self.files.as_ref().map_or(Ok(()), |files| files.documents.refresh())?;
+        self.mail.as_ref().map_or(Ok(()), Shelf::refresh)
     }
 }
 
@@ -66,10 +76,10 @@ impl Files {
         let mut seen = std::collections::BTreeSet::new();
         let passages = self.documents.passages(&content(query).join(" "), limit.saturating_mul(4));
         let firsts = passages.into_iter().filter_map(|passage| {
-            let path = passage.source.split_once('#').map_or(passage.source.as_str(), |(path, _)| path);
-            seen.insert(path.to_owned()).then(|| McpSuggestion {
+            let path = &passage.file;
+            seen.insert(path.clone()).then(|| McpSuggestion {
                 title: passage.title.clone(),
-                url: format!("m365/{path}"),
+                url: format!("m365/{}", encoded(path)),
                 description: excerpt(&passage.text, query),
                 source_type: SourceType::M365,
                 source: Some(source(&self.name, path)),
@@ -90,11 +100,10 @@ fn source(root: &str, path: &str) -> M365Source {
 
 fn mails(found: &[Found<'_, Mail>], query: &str) -> Vec<McpSuggestion> {
     let shown = found.iter().map(|found| {
-        let is_mailbox = found.file.to_lowercase().ends_with(".mbox");
-        let place = if is_mailbox { format!("?message={}", found.number + 1) } else { String::new() };
+        let place = if is_mailbox(found.file) { format!("?message={}", found.number + 1) } else { String::new() };
         McpSuggestion {
             title: found.thing.subject.clone(),
-            url: format!("m365/mail/{}{place}", found.file),
+            url: format!("m365/mail/{}{place}", encoded(found.file)),
             description: excerpt(&found.thing.text.replace('\n', " "), query),
             source_type: SourceType::M365,
             source: Some(M365Source::Email),

@@ -55,6 +55,28 @@ async fn hits_are_sections_of_different_documents() {
     assert!(sources.search_docs("???").await.unwrap().is_empty());
 }
 
+/// R-SUG-19: Markdown, plain text and HTML are searched alike, three hits at most unless told; rare words count more than
+/// frequent ones, and the description is the passage that fits.
+#[tokio::test]
+async fn documents_of_every_kind_are_ranked() {
+    let folder = Folder::new();
+    let filler = "Nothing of interest stands in this sentence. ".repeat(12);
+    folder.write("docs/a.md", &format!("# Tea\n\n## Brewing\n\n{filler}Steep oolong for three minutes.\n\n{filler}\n"));
+    folder.write("docs/b.html", "<h1>Water</h1><h2 id=heat>Heat</h2><p>Oolong wants ninety degrees.</p>");
+    folder.write("docs/c.txt", "Cups for oolong stand on the shelf.");
+    for number in 0..6 {
+        folder.write(&format!("docs/other{number}.md"), "# Tea\n\nTea and tea and tea.\n");
+    }
+    let sources = Sources::open(&Settings::of_folder(folder.path())).unwrap();
+    let found = sources.search_docs("tea oolong").await.unwrap();
+    let mut urls: Vec<&str> = found.iter().map(|one| one.url.as_str()).collect();
+    urls.sort_unstable();
+    assert_eq!(urls, ["docs/a.md#brewing", "docs/b.html#heat", "docs/c.txt#top"]);
+    let brewing = found.iter().find(|one| one.url.ends_with("#brewing")).unwrap();
+    assert!(brewing.description.contains("Steep oolong for three minutes."), "{}", brewing.description);
+    assert_eq!(brewing.title, "Tea: Brewing");
+}
+
 /// R-SUG-19: where there is no other document, its sections fill the places; the address and the number are settings.
 #[tokio::test]
 async fn one_document_may_fill_the_places() {

@@ -90,6 +90,91 @@ async fn a_broken_file_is_named_and_skipped() {
     assert_eq!(title(&sources.search_issues("tea").await.unwrap()), ["#7 tea is cold"]);
     folder.write("issues/bad.json", &format!("[{}]", issue(8, "coffee is cold", "open", "null")));
     std::fs::remove_file(folder.path().join("issues/good.json")).unwrap();
+    sources.refresh().unwrap();
     assert_eq!(title(&sources.search_issues("tea coffee").await.unwrap()), ["#8 coffee is cold"]);
     assert_eq!(sources.skipped().len(), 3);
+}
+
+/// As Jira exports a search: columns that stand more than once, names of states that a project made up, and what they mean.
+const JIRA: &str = "\
+Summary,Issue key,Issue id,Issue Type,Status,Project key,Priority,Resolution,Labels,Labels,Description,Comment,Comment,Status Category,Status Category Changed
+Walrus disk is full,OPS-1,10001,Bug,Released,OPS,High,Done,disk,ops,The disk is full.,14/Jan/26 9:12 AM;5b10;Added a disk.,,Done,14/Jan/26 9:12 AM
+Walrus disk is slow,OPS-2,10002,Bug,Resolved by vendor?,OPS,High,Unresolved,disk,,The disk is slow.,,,In Progress,14/Jan/26 9:12 AM
+Walrus disk is loud,OPS-3,10003,Bug,Closed,OPS,Low,Won't Do,disk,,The disk is loud.,,,Done,14/Jan/26 9:12 AM
+Walrus disk is old,OPS-4,10004,Task,Backlog,OPS,Low,Fixed,disk,,The disk is old.,,,To Do,14/Jan/26 9:12 AM
+Walrus disk is new,OPS-5,10005,Task,Wartet,OPS,Low,,disk,,The disk is new.,,,,
+";
+
+/// As Jira's own interface gives a search.
+fn jira_json() -> String {
+    let issue = |number: u32, status: &str, category: &str, resolution: &str| {
+        format!(
+            r#"{{"id": "1000{number}", "key": "WEB-{number}",
+            "self": "https://lumen.atlassian.example/rest/api/3/issue/1000{number}",
+            "fields": {{"summary": "Otter page {number}", "labels": ["page"], "resolution": {resolution},
+                "status": {{"name": "{status}", "statusCategory": {{"id": 2, "key": "{category}", "name": "x"}}}},
+                "description": {{"type": "doc", "version": 1, "content": [{{"type": "paragraph", "content":
+                    [{{"type": "text", "text": "The page is "}}, {{"type": "text", "text": "blank."}}]}}]}},
+                "comment": {{"comments": [{{"body": "Cleared the cache."}}], "total": 1}}}}}}"#
+        )
+    };
+    let issues = [
+        issue(1, "Ausgeliefert", "done", r#"{"name": "Fixed"}"#),
+        issue(2, "Done?", "indeterminate", "null"),
+        issue(3, "Done", "new", r#"{"name": "Fixed"}"#),
+        issue(4, "Weg", "done", r#"{"name": "Duplicate"}"#),
+    ];
+    format!(r#"{{"startAt": 0, "maxResults": 50, "total": 4, "issues": [{}]}}"#, issues.join(","))
+}
+
+/// R-SUG-20: what a state of Jira means is said by its category, whatever a project calls it; a resolution that solved
+/// nothing is none.
+#[tokio::test]
+async fn states_of_jira_mean_their_category() {
+    let folder = Folder::new();
+    folder.write("issues/table.csv", JIRA);
+    folder.write("issues/search.json", &jira_json());
+    let mut settings = Settings::of_folder(folder.path());
+    settings.limits.issues = 10;
+    let sources = Sources::open(&settings).unwrap();
+    assert_eq!(sources.skipped(), Vec::<String>::new());
+    let state = |found: &[superstep_suggestions::types::McpSuggestion]| -> Vec<(String, String)> {
+        let word = |text: &str| text.split([' ', '.']).next().unwrap_or_default().to_owned();
+        let mut states: Vec<_> = found.iter().map(|one| (word(&one.title), word(&one.description))).collect();
+        states.sort();
+        states
+    };
+    let expected = |rows: &[(&str, &str)]| -> Vec<(String, String)> {
+        rows.iter().map(|(key, state)| ((*key).to_owned(), (*state).to_owned())).collect()
+    };
+    let table = sources.search_issues("walrus disk").await.unwrap();
+    let rows = [("OPS-1", "Solved"), ("OPS-2", "Open"), ("OPS-3", "Closed"), ("OPS-4", "Open"), ("OPS-5", "Open")];
+    assert_eq!(state(&table), expected(&rows));
+    assert!(table[0].title.starts_with("OPS-1"), "{:?}", title(&table));
+    let json = sources.search_issues("otter page").await.unwrap();
+    assert_eq!(
+        state(&json),
+        expected(&[("WEB-1", "Solved"), ("WEB-2", "Open"), ("WEB-3", "Open"), ("WEB-4", "Closed")])
+    );
+    assert_eq!(json[0].url, "https://lumen.atlassian.example/browse/WEB-1");
+    assert!(json[0].description.contains("The page is blank."), "{}", json[0].description);
+    assert!(sources.search_issues("cleared cache").await.unwrap()[0].title.starts_with("WEB-"));
+}
+
+/// R-SUG-20: an export that is too large is left out with the reason, and files that are no exports are not opened at all.
+#[tokio::test]
+async fn what_is_too_large_is_left_out_with_the_reason() {
+    let folder = Folder::new();
+    folder.write("issues/good.json", &format!("[{}]", issue(7, "tea is cold", "open", "null")));
+    for name in ["large.json", "disk.img"] {
+        let file = std::fs::File::create(folder.path().join("issues").join(name)).unwrap();
+        file.set_len(40 << 20).unwrap();
+    }
+    let sources = Sources::open(&Settings::of_folder(folder.path())).unwrap();
+    let skipped = sources.skipped();
+    assert!(
+        skipped.len() == 1 && skipped[0].starts_with("large.json: it has 41943040 bytes, more than"),
+        "{skipped:?}"
+    );
+    assert_eq!(title(&sources.search_issues("tea").await.unwrap()), ["#7 tea is cold"]);
 }

@@ -55,6 +55,7 @@ async fn the_mirror_is_followed() {
     assert!(sources.skipped()[0].starts_with("empty.eml:"), "{:?}", sources.skipped());
     folder.write("m365/mail/two.eml", &mail("Butter"));
     std::fs::remove_file(folder.path().join("m365/mail/one.eml")).unwrap();
+    sources.refresh().unwrap();
     assert_eq!(sources.search_m365("butter marmalade", None).await.unwrap()[0].title, "Butter");
     folder.write("m365/SharePoint/x.md", "# Jam\n\nmarmalade\n");
     sources.refresh().unwrap();

@@ -146,6 +146,44 @@ async fn nearness_below_the_threshold_does_not_count() {
     assert_eq!(usual.search_posts("biscuits tomorrow", &[]).await.unwrap().len(), 1);
 }
 
+/// R-SUG-21: 0.2 is the threshold unless told, exactly; five at most unless told, the nearest first.
+#[tokio::test]
+async fn the_usual_threshold_and_number_hold() {
+    let near = |cosine: f32| vec![cosine, (1.0 - cosine * cosine).sqrt()];
+    let nearness = Nearness([("query", near(1.0)), ("at", near(0.2)), ("below", near(0.19))].into());
+    let sources = Sources::open(&Settings { embedder: Some(nearness.into()), ..Settings::default() }).unwrap();
+    for text in ["at the threshold", "below the threshold"] {
+        sources.posts().create(post(text)).await.unwrap();
+    }
+    let found = sources.search_posts("query", &[]).await.unwrap();
+    assert_eq!(found.iter().map(|post| post.text.as_str()).collect::<Vec<_>>(), ["at the threshold"]);
+
+    let sources = Sources::open(&Settings::default()).unwrap();
+    for number in 0..8 {
+        sources.posts().create(post(&format!("tea {}", "and cake ".repeat(number)))).await.unwrap();
+    }
+    let found = sources.search_posts("tea", &[]).await.unwrap();
+    assert_eq!((found.len(), found[0].text.as_str()), (5, "tea"));
+}
+
+/// Vectors by the first word of a text.
+struct Nearness(std::collections::BTreeMap<&'static str, Vec<f32>>);
+
+impl Embedder for Nearness {
+    fn name(&self) -> &str {
+        "nearness"
+    }
+
+    fn dimension(&self) -> usize {
+        2
+    }
+
+    async fn embed(&self, texts: Vec<String>) -> superstep::Result<Vec<Vec<f32>>> {
+        let first = |text: &String| text.split_whitespace().next().unwrap_or_default().to_owned();
+        Ok(texts.iter().map(|text| self.0[first(text).as_str()].clone()).collect())
+    }
+}
+
 /// R-SUG-39: posts are listed by pages, tag and kind, the newest first; engagement is counted.
 #[tokio::test]
 async fn posts_are_listed_and_engaged_with() {

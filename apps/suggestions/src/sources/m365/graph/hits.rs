@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::sources::excerpt::excerpt;
+use crate::sources::is_web;
 use crate::types::{Availability, M365Source, McpSuggestion, SourceType};
 
 /// The hits of an answer, in its order. One without a title or an address cannot be shown, and is left out.
@@ -62,10 +63,6 @@ fn plain(summary: &str) -> String {
 
 fn is_mark(mark: &str) -> bool {
     mark == "ddd/" || mark.trim_start_matches('/').strip_prefix('c').is_some_and(|number| number.parse::<u8>().is_ok())
-}
-
-fn is_web(url: &str) -> bool {
-    url.starts_with("https://") || url.starts_with("http://")
 }
 
 fn last_part(url: &str) -> String {

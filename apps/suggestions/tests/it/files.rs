@@ -1,0 +1,166 @@
+//! What links of an answer lead to: documents, issues and mail that are searched, and nothing else.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::Value;
+use superstep_server::Models;
+
+use crate::served::{Platform, started};
+use crate::sources::Folder;
+
+const MAIL: &str = "From: a@b.example\r\nSubject: Marmalade\r\n\r\nIt is <b>sweet</b>.\r\n";
+const ISSUES: &str = r#"[{"number": 7, "title": "Cold tea", "body": "It gets cold.", "state": "open", "html_url": ""},
+    {"number": 8, "title": "Weak tea", "body": "More leaves.", "state": "open", "html_url": "javascript:alert(1)"}]"#;
+
+/// The application over the folder `own`.
+async fn over(folder: &Folder) -> Platform {
+    let path = folder.path().join("own");
+    started(folder, |settings| settings.folder = Some(path), Models::default()).await
+}
+
+/// The status and the text of a file.
+async fn read(platform: &Platform, path: &str) -> (u16, String) {
+    let response = platform.get(&format!("/api/suggestions/files/{path}")).await;
+    (response.status().as_u16(), response.text().await.unwrap())
+}
+
+/// R-SUG-55, R-SUG-19: nothing outside of the folders is served, by whatever path, and no document runs.
+#[tokio::test]
+async fn files_are_those_of_the_folders() {
+    let folder = Folder::new();
+    folder.write("own/docs/a.md", "# Tea <script>alert(1)</script>\n<img src=x onerror=alert(1)>");
+    folder.write("own/docs/.hidden.md", "# Hidden");
+    folder.write("own/docs/key.pem", "secret");
+    folder.write("own/secret.md", "# secret");
+    folder.write("docs-secret/a.md", "# secret");
+    symlink(folder.path().join("own/secret.md"), folder.path().join("own/docs/link.md")).unwrap();
+    symlink(folder.path().join("docs-secret"), folder.path().join("own/docs/linked")).unwrap();
+    let platform = over(&folder).await;
+    let page = platform.get("/api/suggestions/files/docs/a.md").await;
+    assert!(page.headers()["content-security-policy"].to_str().unwrap().contains("default-src 'none'"));
+    let text = page.text().await.unwrap();
+    assert!(text.contains("Tea &lt;script&gt;") && !text.contains("<script") && !text.contains("<img"), "{text}");
+    for path in [
+        "docs/..%2Fsecret.md",
+        "docs/%2e%2e/secret.md",
+        "docs/..%5csecret.md",
+        "docs/.hidden.md",
+        "docs/key.pem",
+        "docs/link.md",
+        "docs/linked/a.md",
+        "docs//etc/passwd",
+        "docs/%2Fetc%2Fpasswd",
+        "docs",
+        "docs/none.md",
+        "posts/posts.md",
+        "issues/a.md",
+        "m365/mail/a.eml",
+        "../docs-secret/a.md",
+    ] {
+        let response = platform.get(&format!("/api/suggestions/files/{path}")).await;
+        assert_eq!(response.status(), 404, "{path}");
+        assert!(!response.text().await.unwrap().contains("# secret"), "{path}");
+    }
+}
+
+/// R-SUG-18, R-SUG-19, R-SUG-20: each source serves the kinds of files that it searches, and no others of its folder.
+#[tokio::test]
+async fn a_source_serves_the_kinds_it_searches() {
+    let folder = Folder::new();
+    for (source, others) in [("docs", ["json", "csv", "eml"]), ("issues", ["txt", "html", "eml"])] {
+        others.iter().for_each(|ending| folder.write(&format!("own/{source}/secret.{ending}"), "the secret word"));
+    }
+    folder.write("own/issues/list.json", ISSUES);
+    folder.write("own/issues/broken.json", "{\"secret\": \"the secret word\"}");
+    folder.write("own/m365/notes.md", "# Notes\nTea.");
+    folder.write("own/m365/secret.csv", "the secret word");
+    folder.write("own/m365/mail/one.eml", MAIL);
+    folder.write("own/m365/mail/secret.json", "the secret word");
+    folder.write("own/m365/mail/beside.txt", "A text beside the mail.");
+    let platform = over(&folder).await;
+    for path in [
+        "docs/secret.json",
+        "docs/secret.csv",
+        "docs/secret.eml",
+        "issues/secret.txt",
+        "issues/secret.html",
+        "issues/secret.eml",
+        "issues/broken.json",
+        "m365/secret.csv",
+        "m365/mail/secret.json",
+        "issues/list.json?issue=3",
+        "issues/list.json?issue=0",
+        "m365/mail/one.eml?message=2",
+    ] {
+        let (status, text) = read(&platform, path).await;
+        assert!(status == 404 && !text.contains("the secret word"), "{path}: {status} {text}");
+    }
+    for (path, words) in [
+        ("issues/list.json?issue=2", "More leaves."),
+        ("issues/list.json", "It gets cold."),
+        ("m365/notes.md", "<h1 id=\"notes\">Notes</h1>"),
+        ("m365/mail/one.eml", "It is &lt;b&gt;sweet&lt;/b&gt;."),
+        ("m365/mail/beside.txt", "A text beside the mail."),
+    ] {
+        let (status, text) = read(&platform, path).await;
+        assert!(status == 200 && text.contains(words), "{path}: {status} {text}");
+    }
+}
+
+/// R-SUG-19: a folder of documents alone is searched for documents, and nothing else of it is served.
+#[tokio::test]
+async fn a_folder_of_documents_serves_documents_alone() {
+    let folder = Folder::new();
+    folder.write("own/guide.md", "# Guide\nTea.");
+    folder.write("own/package.json", "[]");
+    folder.write("own/customers.csv", "Issue key,Summary\nA-1,secret\n");
+    let platform = over(&folder).await;
+    assert_eq!(read(&platform, "docs/guide.md").await.0, 200);
+    for path in ["docs/package.json", "docs/customers.csv", "issues/customers.csv", "m365/guide.md"] {
+        assert_eq!(read(&platform, path).await.0, 404, "{path}");
+    }
+    assert_eq!(platform.json("/api/suggestions/settings").await["leftOut"], 2);
+}
+
+/// R-SUG-39, R-SUG-19: whatever signs the name of a file has, the link to it leads there, to the heading.
+#[tokio::test]
+async fn links_lead_to_files_of_any_name() {
+    let folder = Folder::new();
+    let names = ["c# notes", "what?", "100% sure", "a b", "größe", "a&b=c+d", "x#top", "50%25"];
+    for (number, name) in names.into_iter().enumerate() {
+        let said = format!("zebra{number} stands here");
+        folder.write(&format!("own/docs/{name}/{name}.md"), &format!("# Title\n\n## Größe #1\n\n{said}\n"));
+        folder.write(&format!("own/m365/{name}.md"), &format!("# Title\n\n{said}\n"));
+        let mail = format!("From a@b Mon Jan  1 00:00:00 2024\n{MAIL}\n{said}\n");
+        folder.write(&format!("own/m365/mail/{name}.mbox"), &mail);
+        folder.write(&format!("own/issues/{name}.json"), &ISSUES.replace("It gets cold.", &said));
+    }
+    let platform = over(&folder).await;
+    for (number, name) in names.into_iter().enumerate() {
+        let found = platform.json(&format!("/api/search?q=zebra{number}")).await;
+        for source in ["docs", "issues", "m365"] {
+            let links = found[source].as_array().unwrap();
+            assert_eq!(links.len(), if source == "m365" { 2 } else { 1 }, "{source} {name}: {found}");
+            for url in links.iter().map(|one| one["url"].as_str().unwrap()) {
+                let (path, anchor) = url.split_once('#').unwrap_or((url, ""));
+                let page = platform.get(path).await;
+                assert_eq!(page.status(), 200, "{source} {url}");
+                let text = page.text().await.unwrap();
+                assert!(text.contains(&format!("zebra{number} stands here")), "{url}: {text}");
+                assert_eq!(anchor, if source == "docs" { "gr%C3%B6%C3%9Fe-1" } else { "" }, "{url}");
+                assert_eq!(text.contains("<h2 id=\"größe-1\">"), source == "docs", "{text}");
+            }
+        }
+    }
+}
+
+/// R-SUG-55: an export that says where an issue is and names no place of the web does not lead there.
+#[tokio::test]
+async fn an_export_cannot_say_what_a_link_does() {
+    let folder = Folder::new();
+    folder.write("own/issues/list.json", ISSUES);
+    let platform = over(&folder).await;
+    let found = platform.json("/api/search?q=leaves").await;
+    let urls: Vec<&Value> = found["issues"].as_array().unwrap().iter().map(|one| &one["url"]).collect();
+    assert_eq!(urls, ["/api/suggestions/files/issues/list.json?issue=2"]);
+}

@@ -1,0 +1,361 @@
+//! The same graph with every kind of provider: servers on this machine that speak as each of them does.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use superstep::settings::{Settings, Sources};
+use superstep_server::Models;
+
+use crate::served::{events, started};
+use crate::sources::Folder;
+use crate::stage::{HINT, POST, QUESTION, SEARCHES};
+
+const KEY: &str = "sk-very-secret-0123456789";
+/// What the provider writes when it is asked for a hint; it names a document of the sample.
+const WRITTEN: &str = "Read “Roll back a deployment” and undo the release.";
+const DOCUMENT: &str = "docs/platform/rollback-a-deployment.md";
+
+/// How a provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    OpenAi,
+    Azure,
+    Anthropic,
+    Google,
+}
+
+const ALL: [Dialect; 4] = [Dialect::OpenAi, Dialect::Azure, Dialect::Anthropic, Dialect::Google];
+
+/// What the provider says: a text, or calls of tools that can be run at once.
+enum Say {
+    Text(String),
+    Calls(Vec<(String, &'static str, Value)>),
+}
+
+/// One request as it came in.
+struct Asked {
+    place: String,
+    key: String,
+    body: Value,
+}
+
+#[derive(Clone)]
+struct Provider {
+    dialect: Dialect,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Provider {
+    async fn start(dialect: Dialect) -> (Self, String) {
+        let provider = Self { dialect, asked: Arc::default() };
+        let app = Router::new().fallback(answer).with_state(provider.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}{}", listener.local_addr().unwrap(), dialect.base());
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        (provider, url)
+    }
+
+    /// What was asked since the last look.
+    fn take(&self) -> Vec<Asked> {
+        std::mem::take(&mut *self.asked.lock().unwrap())
+    }
+}
+
+async fn answer(State(provider): State<Provider>, uri: Uri, headers: HeaderMap, body: String) -> Response {
+    let body: Value = serde_json::from_str(&body).unwrap();
+    let dialect = provider.dialect;
+    let key = headers.get(dialect.key_header()).map(|key| key.to_str().unwrap().to_owned()).unwrap_or_default();
+    let is_streamed = body["stream"] == true || uri.path().ends_with(":streamGenerateContent");
+    let say = say(dialect, &body);
+    provider.asked.lock().unwrap().push(Asked { place: uri.to_string(), key, body });
+    let (kind, text) = match is_streamed {
+        true => ("text/event-stream", dialect.streamed(&say)),
+        false => ("application/json", dialect.whole(&say).to_string()),
+    };
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+/// Four searches at once, then the hint, then the answer; and the hint itself, which the tool asks for without tools.
+fn say(dialect: Dialect, body: &Value) -> Say {
+    if !dialect.has_tools(body) {
+        return Say::Text(WRITTEN.to_owned());
+    }
+    let call = |number: usize, tool, args| (format!("call_{number}"), tool, args);
+    match dialect.results(body).len() {
+        0 => Say::Calls(
+            SEARCHES
+                .into_iter()
+                .enumerate()
+                .map(|(at, tool)| call(at, tool, json!({ "query": "roll back" })))
+                .collect(),
+        ),
+        4 => {
+            let result = json!({ "title": "Roll back a deployment", "description": "", "sourceType": "doc" });
+            Say::Calls(vec![call(4, HINT, json!({ "postText": QUESTION, "searchResults": [result] }))])
+        }
+        _ => Say::Text(json!({ "docs": [{ "url": DOCUMENT }], "actionHint": WRITTEN }).to_string()),
+    }
+}
+
+impl Dialect {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Azure => "azure",
+            Self::Anthropic => "anthropic",
+            Self::Google => "google",
+        }
+    }
+
+    const fn base(self) -> &'static str {
+        match self {
+            Self::OpenAi | Self::Anthropic => "/v1",
+            Self::Azure => "",
+            Self::Google => "/v1beta",
+        }
+    }
+
+    /// Where it is asked.
+    const fn place(self) -> &'static str {
+        match self {
+            Self::OpenAi => "/v1/chat/completions",
+            Self::Azure => "/openai/deployments/m/chat/completions",
+            Self::Anthropic => "/v1/messages",
+            Self::Google => "/v1beta/models/m:",
+        }
+    }
+
+    const fn key_header(self) -> &'static str {
+        match self {
+            Self::OpenAi => "authorization",
+            Self::Azure => "api-key",
+            Self::Anthropic => "x-api-key",
+            Self::Google => "x-goog-api-key",
+        }
+    }
+
+    fn has_tools(self, body: &Value) -> bool {
+        body["tools"].as_array().is_some_and(|tools| !tools.is_empty())
+    }
+
+    /// The results of tools in a request, each with the call it answers.
+    fn results(self, body: &Value) -> Vec<(String, String)> {
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        match self {
+            Self::OpenAi | Self::Azure => {
+                let tools = list(&body["messages"]).into_iter().filter(|message| message["role"] == "tool");
+                tools.map(|tool| (text(&tool["tool_call_id"]), tool["content"].to_string())).collect()
+            }
+            Self::Anthropic => {
+                let blocks = list(&body["messages"]).into_iter().flat_map(|message| list(&message["content"]));
+                let results = blocks.filter(|block| block["type"] == "tool_result");
+                results.map(|result| (text(&result["tool_use_id"]), result["content"].to_string())).collect()
+            }
+            Self::Google => {
+                let parts = list(&body["contents"]).into_iter().flat_map(|content| list(&content["parts"]));
+                let results = parts.filter_map(|part| part.get("functionResponse").cloned());
+                results.map(|result| (text(&result["name"]), result["response"].to_string())).collect()
+            }
+        }
+    }
+
+    /// How a call is known again in its result: Google has no ids.
+    fn known_as(self, id: &str, tool: &str) -> String {
+        if self == Self::Google { tool.to_owned() } else { id.to_owned() }
+    }
+
+    fn whole(self, say: &Say) -> Value {
+        match self {
+            Self::OpenAi | Self::Azure => {
+                let (message, reason) = match say {
+                    Say::Text(text) => (json!({ "role": "assistant", "content": text }), "stop"),
+                    Say::Calls(calls) => {
+                        let calls: Vec<Value> = calls.iter().map(openai_call).collect();
+                        (json!({ "role": "assistant", "content": null, "tool_calls": calls }), "tool_calls")
+                    }
+                };
+                let usage = json!({ "prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18 });
+                json!({
+                    "id": "c", "object": "chat.completion", "created": 1, "model": "m", "usage": usage,
+                    "choices": [{ "index": 0, "message": message, "finish_reason": reason }],
+                })
+            }
+            Self::Anthropic => {
+                let (content, reason) = match say {
+                    Say::Text(text) => (vec![json!({ "type": "text", "text": text })], "end_turn"),
+                    Say::Calls(calls) => (calls.iter().map(|call| tool_use(call, &call.2)).collect(), "tool_use"),
+                };
+                json!({
+                    "id": "m", "type": "message", "role": "assistant", "model": "m", "content": content,
+                    "stop_reason": reason, "stop_sequence": null, "usage": { "input_tokens": 9, "output_tokens": 9 },
+                })
+            }
+            Self::Google => {
+                let parts: Vec<Value> = match say {
+                    Say::Text(text) => vec![json!({ "text": text })],
+                    Say::Calls(calls) => calls
+                        .iter()
+                        .map(|(_, tool, args)| json!({ "functionCall": { "name": tool, "args": args } }))
+                        .collect(),
+                };
+                let content = json!({ "role": "model", "parts": parts });
+                let usage = json!({ "promptTokenCount": 9, "candidatesTokenCount": 9, "totalTokenCount": 18 });
+                json!({
+                    "candidates": [{ "content": content, "index": 0, "finishReason": "STOP" }],
+                    "usageMetadata": usage, "modelVersion": "m",
+                })
+            }
+        }
+    }
+
+    fn streamed(self, say: &Say) -> String {
+        match self {
+            Self::OpenAi | Self::Azure => {
+                let chunk = |delta: Value, reason: Value| {
+                    let choice = json!({ "index": 0, "delta": delta, "finish_reason": reason });
+                    json!({ "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice] })
+                };
+                let deltas: Vec<Value> = match say {
+                    Say::Text(text) => vec![json!({ "role": "assistant", "content": text })],
+                    Say::Calls(calls) => {
+                        let indexed = calls.iter().map(openai_call).enumerate().map(|(index, mut call)| {
+                            call["index"] = index.into();
+                            json!({ "tool_calls": [call] })
+                        });
+                        indexed.collect()
+                    }
+                };
+                let reason = if matches!(say, Say::Text(_)) { "stop" } else { "tool_calls" };
+                let chunks = deltas.into_iter().map(|delta| chunk(delta, Value::Null));
+                let all = chunks.chain([chunk(json!({}), reason.into())]);
+                all.map(|event| format!("data: {event}\n\n")).collect::<String>() + "data: [DONE]\n\n"
+            }
+            Self::Anthropic => anthropic_stream(say),
+            Self::Google => format!("data: {}\r\n\r\n", self.whole(say)),
+        }
+    }
+}
+
+fn openai_call((id, tool, args): &(String, &str, Value)) -> Value {
+    json!({ "id": id, "type": "function", "function": { "name": tool, "arguments": args.to_string() } })
+}
+
+fn tool_use((id, tool, _): &(String, &str, Value), input: &Value) -> Value {
+    json!({ "type": "tool_use", "id": id, "name": tool, "input": input })
+}
+
+fn anthropic_stream(say: &Say) -> String {
+    let (blocks, reason): (Vec<(Value, Value)>, &str) = match say {
+        Say::Text(text) => {
+            let delta = json!({ "type": "text_delta", "text": text });
+            (vec![(json!({ "type": "text", "text": "" }), delta)], "end_turn")
+        }
+        Say::Calls(calls) => {
+            let block = |call: &(String, &'static str, Value)| {
+                let delta = json!({ "type": "input_json_delta", "partial_json": call.2.to_string() });
+                (tool_use(call, &json!({})), delta)
+            };
+            (calls.iter().map(block).collect(), "tool_use")
+        }
+    };
+    let mut message = Dialect::Anthropic.whole(&Say::Text(String::new()));
+    (message["content"], message["stop_reason"]) = (json!([]), Value::Null);
+    let mut told = vec![json!({ "type": "message_start", "message": message })];
+    for (index, (block, delta)) in blocks.into_iter().enumerate() {
+        told.push(json!({ "type": "content_block_start", "index": index, "content_block": block }));
+        told.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
+        told.push(json!({ "type": "content_block_stop", "index": index }));
+    }
+    let delta = json!({ "stop_reason": reason, "stop_sequence": null });
+    told.push(json!({ "type": "message_delta", "delta": delta, "usage": { "output_tokens": 9 } }));
+    told.push(json!({ "type": "message_stop" }));
+    told.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
+}
+
+/// A model of the settings, for each provider under its name.
+async fn configured() -> (Vec<Provider>, Models) {
+    let (mut providers, mut file) = (Vec::new(), String::new());
+    for dialect in ALL {
+        let (provider, url) = Provider::start(dialect).await;
+        providers.push(provider);
+        let name = dialect.name();
+        file += &format!(
+            "[models.my-{name}]\nprovider = '{name}'\nmodel = 'm'\nbase_url = '{url}'\napi_key = 'env:PROVIDER_KEY'\n"
+        );
+    }
+    let sources = Sources::new().toml("superstep.toml", &file).environment([("PROVIDER_KEY", KEY)]);
+    (providers, Models::from_settings(&Settings::parse(&sources).unwrap()))
+}
+
+/// What of a response does not depend on who decided.
+fn common(found: &Value) -> Value {
+    let parts = ["m365", "docs", "issues", "posts", "actionHint", "queries", "unavailableSources", "warnings"];
+    parts.iter().map(|part| found[part].clone()).collect()
+}
+
+/// The provider was asked in its own words: the key in its header, every call answered, the tools until the end.
+fn check_asked(provider: &Provider, asked: &[Asked]) {
+    let dialect = provider.dialect;
+    let key = if dialect == Dialect::OpenAi { format!("Bearer {KEY}") } else { KEY.to_owned() };
+    assert!(asked.iter().all(|one| one.place.starts_with(dialect.place()) && one.key == key), "{dialect:?}");
+    // Three of the graph, and one of the tool that writes the hint.
+    let (graph, hint): (Vec<&Asked>, Vec<&Asked>) = asked.iter().partition(|one| dialect.has_tools(&one.body));
+    assert_eq!((graph.len(), hint.len()), (3, 1), "{dialect:?}");
+    let results = dialect.results(&graph[2].body);
+    let tools = SEARCHES.into_iter().chain([HINT]).enumerate();
+    let expected: Vec<String> = tools.map(|(at, tool)| dialect.known_as(&format!("call_{at}"), tool)).collect();
+    assert_eq!(results.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>(), expected, "{dialect:?}");
+    assert!(results[1].1.contains(DOCUMENT), "{dialect:?}: {results:?}");
+    assert!(hint[0].body.to_string().contains("Propose one next action"), "{dialect:?}");
+}
+
+/// R-SUG-44: with OpenAI, Azure OpenAI, Anthropic and Google the same graph goes the same way to the same suggestions; the
+/// searches of one message run at once, and the provider gets every result with the call it answers.
+#[tokio::test]
+async fn every_provider_leads_through_the_same_graph() {
+    let folder = Folder::new();
+    let (providers, models) = configured().await;
+    let platform = started(&folder, |_| {}, models).await;
+    let mut all = Vec::new();
+    for provider in &providers {
+        let name = provider.dialect.name();
+        let path = format!("/api/posts/{POST}/suggestions?model=my-{name}");
+        let found = platform.json(&path).await;
+        check_asked(provider, &provider.take());
+        assert_eq!(found["model"]["kind"], "remote", "{name}: {found}");
+        assert_eq!(found["actionHint"], WRITTEN, "{name}: {found}");
+        let urls: Vec<&str> =
+            found["docs"].as_array().unwrap().iter().map(|one| one["url"].as_str().unwrap()).collect();
+        assert!(urls.len() == 1 && urls[0].contains(DOCUMENT), "{name}: {urls:?}");
+
+        let response = platform.get(&format!("{path}&stream=1")).await.text().await.unwrap();
+        assert!(!response.contains(KEY), "{name}");
+        let told = events(&response);
+        check_asked(provider, &provider.take());
+        check_way(&told);
+        assert_eq!(told.last().unwrap(), &("suggestions".to_owned(), found.clone()), "{name}");
+        all.push(common(&found));
+    }
+    assert!(all.iter().all(|found| found == &all[0]), "{all:#?}");
+}
+
+/// Six supersteps, and the four searches of the first message at once.
+fn check_way(told: &[(String, Value)]) {
+    let named = |event: &str| -> Vec<&str> {
+        let events = told.iter().filter(|(name, _)| name == event);
+        events.map(|(_, event)| event["name"].as_str().unwrap()).collect()
+    };
+    let nodes: Vec<&str> = named("on_chain_start").into_iter().filter(|name| *name != "suggestions").collect();
+    assert_eq!(nodes, ["llmCall", "toolExec", "llmCall", "toolExec", "llmCall", "formatResponse"]);
+    assert_eq!(named("on_chat_model_end").len(), 3);
+    let tools: Vec<&str> =
+        told.iter().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("on_tool_")).collect();
+    let last_end = tools[..8].iter().rposition(|name| *name == "on_tool_end").unwrap();
+    let started = tools[..last_end].iter().filter(|name| **name == "on_tool_start").count();
+    assert_eq!((last_end, started), (7, 4), "{tools:?}");
+}
