@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use superstep::model::SharedModel;
 use superstep::redact::Redaction;
-use superstep::tool::{Policy as Asking, ToolNode, Tools};
+use superstep::tool::{Policy as Asking, SharedTool, ToolNode, Tools};
 
 use crate::policy::Policy;
 use crate::profile::Profiles;
@@ -83,13 +83,14 @@ impl Desk {
     /// A desk with this model, these tools, this policy and these users.
     #[must_use]
     pub fn new(model: impl Into<SharedModel>, tools: impl Into<Tools>, policy: Policy, profiles: Profiles) -> Self {
-        let (tools, limits) = (tools.into(), Limits::default());
+        let (policy, limits) = (Arc::new(policy), Limits::default());
+        let tools = cautious(tools.into(), policy.clone());
         let runner = runner(&tools, &limits, Redaction::default());
         Self {
             model: model.into(),
             spare: None,
             without_model: WithoutModel::default(),
-            policy: Arc::new(policy),
+            policy,
             profiles: Arc::new(profiles),
             keeps_facts: false,
             limits,
@@ -161,8 +162,17 @@ impl Desk {
     }
 }
 
+/// The tools as the policy has them: one that it asks about is destructive, whatever the tool says of itself.
+fn cautious(tools: Tools, policy: Arc<Policy>) -> Tools {
+    tools.map(move |tool: SharedTool| {
+        let mut spec = (**tool.spec()).clone();
+        spec.annotations.destructive |= policy.asks_about(&spec.name);
+        tool.with_spec(spec)
+    })
+}
+
 fn runner(tools: &Tools, limits: &Limits, redaction: Redaction) -> Arc<ToolNode> {
     // People were asked by the router, which also knows what they allowed for the session.
     let node = ToolNode::new(tools.clone()).policy(Asking::allow(["*"])).redaction(redaction);
-    Arc::new(node.timeout(limits.tool_timeout).safe_retries(limits.tool_retries))
+    Arc::new(node.timeout(limits.tool_timeout).safe_retries(limits.tool_retries).at_most_once())
 }

@@ -95,7 +95,10 @@ pub fn questions() -> Result<Vec<Question>> {
 /// # Errors
 /// When the sample cannot be read, or a run fails.
 pub async fn eval(folder: &Path, questions: &[Question]) -> Result<Score> {
-    let desk = desk(folder)?;
+    let folder = folder.to_owned();
+    // Loads the tables of the sample.
+    let desk = tokio::task::spawn_blocking(move || desk(&folder)).await;
+    let desk = desk.map_err(|_| broken("the sample could not be read"))??;
     let graph = graph(Memory::new(), MemoryStore::new())?;
     let mut score = Score { of: questions.len(), ..Score::default() };
     for asked in questions {

@@ -7,7 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use sqlparser::dialect::BigQueryDialect;
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, Tokenizer};
+use superstep::core::canonical::sorted;
 
 mod mend;
 
@@ -146,8 +150,13 @@ impl PlannedCall {
     }
 
     fn signature(&self) -> String {
-        format!("{} {}", self.tool, normalised(&Value::Object(self.args.clone())))
+        format!("{} {}", self.tool, normalised(&self.tool, &self.args))
     }
+}
+
+/// What stands in arguments for what the call of this id gave.
+pub(crate) fn reference(id: &str) -> String {
+    format!("{{{{{id}}}}}")
 }
 
 /// The calls in groups: all of a group may run at once, and need only groups before.
@@ -175,23 +184,32 @@ pub(crate) fn groups(calls: &[PlannedCall]) -> Result<Vec<Vec<String>>, String> 
     Ok(groups)
 }
 
-/// Arguments that mean the same are equal: case, spaces and the order of keys do not count.
-fn normalised(value: &Value) -> String {
-    match value {
-        Value::String(text) => {
-            let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
-            format!("{:?}", words.join(" ").trim_end_matches([';', '.', '?']).trim_end())
+/// Arguments that mean the same are equal: the order of keys does not count, nor do empty ones, and of SQL and search words
+/// neither spaces nor letter case where those change nothing. Everything else, such as a path, counts to the letter.
+fn normalised(tool: &str, args: &Map<String, Value>) -> String {
+    let known = args.iter().filter(|(_, value)| !value.is_null());
+    let entries: BTreeMap<&String, Value> = known
+        .map(|(key, value)| match (tool, key.as_str(), value) {
+            ("bq_query", "sql", Value::String(sql)) => (key, Value::from(normalised_sql(sql))),
+            ("search_docs" | "search_memory" | "web_search", "query", Value::String(words)) => {
+                let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+                (key, Value::from(words.join(" ").trim_end_matches(['.', '?', '!'])))
+            }
+            _ => (key, sorted(value.clone())),
+        })
+        .collect();
+    json!(entries).to_string()
+}
+
+/// The words of a query without spaces and comments between them. Only keywords are the same in any case: a text is not,
+/// and whether a name is depends on the database.
+fn normalised_sql(sql: &str) -> String {
+    let Ok(tokens) = Tokenizer::new(&BigQueryDialect {}, sql).tokenize() else { return sql.to_owned() };
+    let written = tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_))).map(|token| match token {
+        Token::Word(word) if word.keyword != Keyword::NoKeyword && word.quote_style.is_none() => {
+            word.value.to_uppercase()
         }
-        Value::Array(items) => format!("[{}]", items.iter().map(normalised).collect::<Vec<_>>().join(",")),
-        Value::Object(entries) => {
-            let sorted: BTreeMap<&String, String> = entries
-                .iter()
-                .filter(|(_, value)| !value.is_null())
-                .map(|(key, value)| (key, normalised(value)))
-                .collect();
-            let entries: Vec<String> = sorted.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
-            format!("{{{}}}", entries.join(","))
-        }
-        value => value.to_string(),
-    }
+        token => token.to_string(),
+    });
+    written.collect::<Vec<_>>().join(" ").trim_end_matches([';', ' ']).to_owned()
 }

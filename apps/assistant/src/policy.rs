@@ -168,13 +168,14 @@ impl Policy {
         self.destructive.contains(tool)
     }
 
-    /// What a user may use: all that the roles and single tools in their permissions allow, taken together.
+    /// What a user may use: all that the roles and single tools in their permissions allow, without what any of the roles
+    /// denies (see [`Rights`]).
     #[must_use]
     pub fn rights(&self, profile: &Profile) -> Rights {
         let names = || std::iter::once(&profile.role).chain(&profile.permissions);
         let roles: Vec<&Role> = names().filter_map(|name| self.roles.get(name)).collect();
         let single = names().filter(|name| !self.roles.contains_key(*name)).cloned();
-        let rows = names().filter_map(|name| self.limits.rows_per_query.get(name)).max().copied();
+        let rows = names().filter_map(|name| self.limits.rows_per_query.get(name)).min().copied();
         Rights::of(&roles, single.collect(), rows)
     }
 }

@@ -17,6 +17,8 @@ use crate::state::Assistant;
 
 /// What marks a message of the user that says what was meant.
 pub(crate) const CLARIFIES: &str = "clarifies";
+/// What marks a message that the policy refused, and its answer: the name of the rule.
+pub(crate) const RULE: &str = "rule";
 /// How many facts about the user a model is told.
 const TOLD_FACTS: usize = 20;
 
@@ -51,9 +53,10 @@ impl<'a> Turn<'a> {
         self.question.map(Message::text).unwrap_or_default()
     }
 
-    /// What was said before, without the work of tools.
+    /// What was said before, without the work of tools and without what the policy refused: no model ever hears that.
     pub(crate) fn history(&self) -> Vec<Said> {
-        self.before.iter().filter(|message| is_said(message)).map(|message| said(message)).collect()
+        let is_told = |message: &&&Message| is_said(message) && !message.metadata.contains_key(RULE);
+        self.before.iter().filter(is_told).map(|message| said(message)).collect()
     }
 
     /// What the user said when asked what was meant.

@@ -8,11 +8,13 @@
 mod approve;
 mod argument;
 mod call;
+mod cut;
 mod errors;
 mod function;
 mod graph;
 mod inject;
 mod list;
+mod marks;
 mod node;
 mod outcome;
 mod parallel;
@@ -22,6 +24,7 @@ mod tell;
 mod turn;
 
 pub use argument::{Arguments, check_arguments};
+pub use cut::shortened;
 pub use errors::{Errors, FailureKind, ToolFailure};
 #[doc(hidden)]
 pub use function::run_blocking_tool;

@@ -11,11 +11,13 @@ use crate::desk::{Desk, WithoutModel};
 use crate::prompt::{Ask, Output, Task};
 use crate::scratch;
 use crate::state::{Assistant, AssistantUpdate, Phase};
-use crate::turn::{ask, began, tried, useful_outputs};
+use crate::turn::{RULE, ask, began, tried, useful_outputs};
 use crate::verdict::VerdictStatus;
 
 /// What an answer begins with that no model wrote.
 const BY_RULES: &str = "(The language model could not be reached. This answer was put together by rules.)\n\n";
+/// What an answer ends with that refers to nothing of what was looked up.
+const UNBACKED: &str = "\n\n(Nothing that was looked up backs this answer: it is the model's own knowledge.)";
 /// How much of an output is shown where no model picks what matters, in characters.
 const SHOWN: usize = 600;
 
@@ -44,7 +46,7 @@ fn refusal(state: &Assistant) -> Message {
     let note: Value = scratch::read(state, scratch::REFUSAL);
     let (name, answer) = (note["name"].as_str().unwrap_or_default(), note["answer"].as_str().unwrap_or_default());
     Message::assistant(format!("{answer} (rule `{name}`)"))
-        .with_metadata("rule", name)
+        .with_metadata(RULE, name)
         .with_metadata("needs_person", note["needs_person"].clone())
         .with_metadata("start_time", began(state))
 }
@@ -65,10 +67,11 @@ async fn say(ask: &Ask, desk: &Desk, cx: &Cx) -> Result<Message, NodeError> {
 }
 
 async fn with_model(ask: &Ask, model: &SharedModel, prefix: String, cx: &Cx) -> Result<Message, Error> {
-    // Rules say by themselves what they could not find; a language model may leave it out.
-    let model = match prefix.is_empty() || (prefix != BY_RULES && !can_judge(model)) {
-        true => model.clone(),
-        false => Prefixed { model: model.clone(), prefix }.into(),
+    // Rules say by themselves what they could not find and what they stand on; a language model may leave it out.
+    let outputs = ask.outputs.iter().filter(|output| output.is_good() && can_judge(model)).count();
+    let model = match prefix == BY_RULES || can_judge(model) {
+        true => Framed { model: model.clone(), prefix, outputs }.into(),
+        false => model.clone(),
     };
     let answer = cx.model(&model).request(ask.request()).await?;
     match answer.message.text().trim().is_empty() {
@@ -125,21 +128,38 @@ fn assembled(ask: &Ask) -> String {
     }
 }
 
-/// A model whose answer begins with something that it did not write, also while it is streamed.
-struct Prefixed {
-    model: SharedModel,
-    prefix: String,
+/// Whether a text refers to one of so many outputs: `[1]`, `[1, 2]`.
+fn refers(text: &str, outputs: usize) -> bool {
+    let within = text.split('[').skip(1).filter_map(|rest| rest.split_once(']')).map(|(within, _)| within);
+    let is_known = |number: &str| number.trim().parse().is_ok_and(|number: usize| (1..=outputs).contains(&number));
+    within.flat_map(|numbers| numbers.split(',')).any(is_known)
 }
 
-impl Model for Prefixed {
+/// A model whose answer is given what it must say and a model may leave out, also while it is streamed.
+struct Framed {
+    model: SharedModel,
+    prefix: String,
+    /// How many outputs the answer can refer to.
+    outputs: usize,
+}
+
+impl Model for Framed {
     fn info(&self) -> ModelInfo {
         self.model.info()
     }
 
     async fn answer(&self, request: &Request, out: &mut Pieces<'_>) -> superstep::Result<Answer> {
-        out.text(&self.prefix).await;
+        if !self.prefix.is_empty() {
+            out.text(&self.prefix).await;
+        }
         let mut answer = self.model.answer(request, out).await?;
-        answer.message.content = format!("{}{}", self.prefix, answer.message.text()).into();
+        let text = answer.message.text().into_owned();
+        let is_backed = self.outputs == 0 || text.trim().is_empty() || refers(&text, self.outputs);
+        let suffix = if is_backed { "" } else { UNBACKED };
+        if !suffix.is_empty() {
+            out.text(suffix).await;
+        }
+        answer.message.content = format!("{}{text}{suffix}", self.prefix).into();
         Ok(answer)
     }
 }

@@ -13,6 +13,7 @@ use crate::policy::{Policy, UnknownUser};
 use crate::profile::{Profile, Profiles};
 use crate::scratch;
 use crate::state::{Assistant, AssistantUpdate, Phase};
+use crate::turn::RULE;
 
 const HOUR: i64 = 3_600_000_000;
 
@@ -50,6 +51,10 @@ pub(crate) async fn ingress(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) -> 
         .tool_calls(Vec::new())
         .tool_outputs(Vec::new())
         .verdict(None);
+    if let (Some(rule), Some(message)) = (refusal, state.messages.last()) {
+        // The same message, marked: the user still sees it, and models never do.
+        update = update.messages(message.clone().with_metadata(RULE, rule.name.as_str()));
+    }
     if !known.is_empty() {
         update = update.user_context(known);
     }

@@ -11,7 +11,7 @@ use superstep::{Ctx, Cx, Error, Message, NodeError, View};
 
 use super::tokens;
 use crate::desk::{Desk, WithoutModel};
-use crate::plan::{NextStep, Plan};
+use crate::plan::{NextStep, Plan, reference};
 use crate::prompt::{Ask, Task};
 use crate::scratch;
 use crate::state::{Assistant, AssistantUpdate, Phase};
@@ -128,7 +128,7 @@ fn rename_within(value: &mut Value, names: &BTreeMap<String, String>) {
     match value {
         Value::String(text) => {
             for (old, new) in names {
-                *text = text.replace(&format!("{{{{{old}}}}}"), &format!("{{{{{new}}}}}"));
+                *text = text.replace(&reference(old), &reference(new));
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| rename_within(item, names)),

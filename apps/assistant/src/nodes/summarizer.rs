@@ -29,16 +29,18 @@ pub(crate) async fn summarizer(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) 
         .phase(Phase::Generate)
         .scratchpad(Overwrite(BTreeMap::<String, Value>::new()))
         .messages(trimmed(&state, &desk.limits));
-    let is_refused = state.safety_check == Some(false);
+    if state.safety_check == Some(false) {
+        // Whatever is summed up is told models later.
+        return Ok(update);
+    }
     let mut summed = by_rules(&state);
-    if !is_refused
-        && can_judge(&desk.model)
+    if can_judge(&desk.model)
         && let Some((said, spent)) = by_model(&state, &desk, &cx).await?
     {
         update = update.tokens_used(spent);
         summed = said.map_or(summed, |said| Summed { summary: with_beginning(&state, &said.summary), ..said });
     }
-    if !is_refused && consents(&state, &desk) {
+    if consents(&state, &desk) {
         keep_facts(&summed.facts, &state, &desk, &cx).await?;
     }
     Ok(update.summary(summed.summary))

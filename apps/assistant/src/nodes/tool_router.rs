@@ -1,7 +1,8 @@
 //! The place where every call of a plan is looked at before any runs: does the tool exist, may the user use it, do the
 //! arguments fit, must a person allow it.
 //!
-//! What is turned down becomes the output of its call, so that the verifier sees it.
+//! What is turned down becomes the output of its call, so that the verifier sees it. What a person allows is what runs, to
+//! the letter: a call that they are asked about has no arguments that are filled in later.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +16,11 @@ use superstep::tool::{ToolSpec, check_arguments};
 use superstep::{Ask, Ctx, Message, NodeError, View};
 
 use crate::desk::Desk;
-use crate::plan::{PlannedCall, groups};
+use crate::plan::{PlannedCall, groups, reference};
 use crate::policy::Rights;
 use crate::scratch;
 use crate::state::{Assistant, AssistantUpdate, Phase};
-use crate::turn::rights;
+use crate::turn::{rights, tried};
 
 /// The key of `user_context` with the tools that were allowed for the session.
 const APPROVED: &str = "approved";
@@ -68,8 +69,8 @@ pub(crate) async fn tool_router(
     ask: Ask,
 ) -> Result<AssistantUpdate, NodeError> {
     let specs = desk.tools().specs().await?;
-    let specs: BTreeMap<&str, &Arc<ToolSpec>> = specs.iter().map(|spec| (spec.name.as_str(), spec)).collect();
-    let rights = rights(&state);
+    let specs = specs.iter().map(|spec| (spec.name.as_str(), spec)).collect();
+    let gate = Gate { specs, rights: rights(&state) };
     let mut approved: Vec<String> = state
         .user_context
         .get(APPROVED)
@@ -81,14 +82,15 @@ pub(crate) async fn tool_router(
     for (place, call) in calls.iter_mut().enumerate() {
         let most = desk.limits.max_calls;
         let looked = match place < most {
-            true => look(call, &specs, &rights),
+            true => gate.look(call),
             false => Err(format!("refused: a plan has at most {most} calls")),
         };
         let settled = match looked {
-            Ok(spec) if must_ask(spec, &desk) && !approved.contains(&call.tool) => {
+            // Whoever allowed a tool for the session did not say that one call of it may be made twice.
+            Ok(spec) if spec.annotations.destructive && (!approved.contains(&call.tool) || was_tried(call, &state)) => {
                 // Other arguments are looked at like the planned ones: a person cannot allow what the role forbids.
                 match settle(call, spec, &mut approved, &ask).await? {
-                    Ok(()) => look(call, &specs, &rights).map(|_| ()),
+                    Ok(()) => gate.look(call).map(|_| ()),
                     refused => refused,
                 }
             }
@@ -97,7 +99,6 @@ pub(crate) async fn tool_router(
         if let Err(reason) = settled {
             routed.rejected.insert(call.id.clone(), reason);
         }
-        cap_rows(call, &rights, specs.get(call.tool.as_str()));
     }
     let asks = calls.iter().map(|call| ToolCall::new(&call.id, &call.tool, Value::Object(call.args.clone())));
     let mut update = Assistant::update()
@@ -110,35 +111,68 @@ pub(crate) async fn tool_router(
     Ok(update.tool_calls(calls))
 }
 
-/// The tool of a call that can be made; otherwise why it cannot.
-fn look<'a>(
-    call: &PlannedCall,
-    specs: &BTreeMap<&str, &'a Arc<ToolSpec>>,
-    rights: &Rights,
-) -> Result<&'a ToolSpec, String> {
-    let Some(spec) = specs.get(call.tool.as_str()) else {
-        let known: Vec<&str> = specs.keys().copied().filter(|name| rights.allows(name)).collect();
-        return Err(format!("invalid: no tool `{}`; {}", call.tool, known_names(&call.tool, &known)));
-    };
-    if !rights.allows(&call.tool) {
-        return Err(format!("refused: this user may not use `{}` (rule `tools`)", call.tool));
-    }
-    if let Some(reason) = rights.forbids(&call.tool, &call.args) {
-        return Err(format!("forbidden: {reason} (rule `denied`)"));
-    }
-    // What other calls give is not known yet; those arguments are checked when it is.
-    if !has_references(&call.args) {
-        check_arguments(spec, &call.args).map_err(|error| format!("invalid: {error}"))?;
-    }
-    Ok(spec)
+/// Whether the same call was in an earlier plan of the turn.
+fn was_tried(call: &PlannedCall, state: &Assistant) -> bool {
+    tried(state).iter().any(|tried| tried.tool == call.tool && tried.args == call.args)
 }
 
-fn has_references(args: &Map<String, Value>) -> bool {
-    Value::Object(args.clone()).to_string().contains("{{")
+/// What calls are held against.
+struct Gate<'a> {
+    specs: BTreeMap<&'a str, &'a Arc<ToolSpec>>,
+    rights: Rights,
 }
 
-fn must_ask(spec: &ToolSpec, desk: &Desk) -> bool {
-    spec.annotations.destructive || desk.policy.asks_about(&spec.name)
+impl<'a> Gate<'a> {
+    /// The tool of a call that can be made; otherwise why it cannot. What is too much to ask for is made less here, before
+    /// a person sees it.
+    fn look(&self, call: &mut PlannedCall) -> Result<&'a ToolSpec, String> {
+        let Some(spec) = self.specs.get(call.tool.as_str()) else {
+            let known: Vec<&str> = self.specs.keys().copied().filter(|name| self.rights.allows(name)).collect();
+            return Err(format!("invalid: no tool `{}`; {}", call.tool, known_names(&call.tool, &known)));
+        };
+        if !self.rights.allows(&call.tool) {
+            return Err(format!("refused: this user may not use `{}` (rule `tools`)", call.tool));
+        }
+        match (has_references(call), spec.annotations.destructive) {
+            (true, true) => {
+                return Err(format!(
+                    "refused: a person must see what `{}` is called with, so its arguments cannot stand for what other \
+                     calls give; look that up first, then plan this call with the values written out",
+                    call.tool
+                ));
+            }
+            // What other calls give is not known yet; those arguments are checked when it is.
+            (true, false) => {}
+            (false, _) => check_arguments(spec, &call.args).map_err(|error| format!("invalid: {error}"))?,
+        }
+        self.cap_rows(call, spec);
+        Ok(spec)
+    }
+
+    /// A query gives no more rows than the role may see.
+    fn cap_rows(&self, call: &mut PlannedCall, spec: &ToolSpec) {
+        let Some(most) = self.rights.rows.filter(|_| call.tool == "bq_query") else { return };
+        let takes_limit = spec.input_schema["properties"].get("max_rows").is_some();
+        let asked = call.args.get("max_rows").and_then(Value::as_u64);
+        if takes_limit && asked.is_none_or(|asked| asked > most) {
+            call.args.insert("max_rows".to_owned(), json!(most));
+        }
+    }
+}
+
+/// Whether arguments of a call stand for what other calls give.
+fn has_references(call: &PlannedCall) -> bool {
+    let names: Vec<String> = call.depends_on.iter().map(|id| reference(id)).collect();
+    call.args.values().any(|value| mentions(value, &names))
+}
+
+fn mentions(value: &Value, names: &[String]) -> bool {
+    match value {
+        Value::String(text) => names.iter().any(|name| text.contains(name)),
+        Value::Array(items) => items.iter().any(|item| mentions(item, names)),
+        Value::Object(entries) => entries.values().any(|item| mentions(item, names)),
+        _ => false,
+    }
 }
 
 /// Asks a person about a call, and does what they say.
@@ -156,7 +190,9 @@ async fn settle(
     Ok(match (said.decision, said.args) {
         (DecisionKind::AllowOnce, _) => Ok(()),
         (DecisionKind::AllowSession, _) => {
-            approved.push(call.tool.clone());
+            if !approved.contains(&call.tool) {
+                approved.push(call.tool.clone());
+            }
             Ok(())
         }
         (DecisionKind::Edit, Some(args)) => {
@@ -167,14 +203,4 @@ async fn settle(
         (DecisionKind::Deny, _) if said.reason.is_empty() => Err("refused: the user said no".to_owned()),
         (DecisionKind::Deny, _) => Err(format!("refused: the user said no: {}", said.reason)),
     })
-}
-
-/// A query gives no more rows than the role may see.
-fn cap_rows(call: &mut PlannedCall, rights: &Rights, spec: Option<&&Arc<ToolSpec>>) {
-    let Some(most) = rights.rows.filter(|_| call.tool == "bq_query") else { return };
-    let takes_limit = spec.is_some_and(|spec| spec.input_schema["properties"].get("max_rows").is_some());
-    let asked = call.args.get("max_rows").and_then(Value::as_u64);
-    if takes_limit && asked.is_none_or(|asked| asked > most) {
-        call.args.insert("max_rows".to_owned(), json!(most));
-    }
 }

@@ -12,7 +12,7 @@ use crate::desk::Desk;
 use crate::prompt::{Output, Task, Tried};
 use crate::scratch;
 use crate::state::{Assistant, AssistantUpdate, Phase};
-use crate::turn::{CLARIFIES, Turn, ask, last_outputs, tried, useful_outputs};
+use crate::turn::{CLARIFIES, RULE, Turn, ask, last_outputs, tried, useful_outputs};
 use crate::verdict::{Judgement, Reason, Verdict, VerdictStatus};
 
 mod rules;
@@ -148,6 +148,7 @@ async fn clarify(
     let message = Message::user(answer.as_str()).with_metadata(CLARIFIES, about.as_str());
     if let Some(rule) = desk.policy.rule_against(&answer) {
         let refusal = json!({ "name": rule.name, "answer": rule.answer, "needs_person": rule.needs_person });
+        let message = message.with_metadata(RULE, rule.name.as_str());
         let update = decided(VerdictStatus::GivingUp, None, Vec::new()).safety_check(false).messages(message);
         return Ok(update.scratchpad((scratch::REFUSAL.to_owned(), refusal)));
     }

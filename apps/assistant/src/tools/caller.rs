@@ -87,16 +87,27 @@ impl Access {
     /// Whether this table is hidden from them.
     #[must_use]
     pub fn denies_table(&self, table: &str) -> bool {
-        self.denied_tables.iter().any(|denied| denied == "*" || denied.eq_ignore_ascii_case(table))
+        self.denied_tables.iter().any(|denied| is_meant(denied, table))
     }
 
     /// Whether this column is hidden from them.
     #[must_use]
     pub fn denies_column(&self, table: &str, column: &str) -> bool {
         let is_denied = |denied: &String| {
-            let (of, name) = denied.rsplit_once('.').unwrap_or(("*", denied));
-            (of == "*" || of.eq_ignore_ascii_case(table)) && name.eq_ignore_ascii_case(column)
+            let (of, name) = split_column(denied);
+            is_meant(of, table) && name.eq_ignore_ascii_case(column)
         };
         self.denies_table(table) || self.denied_columns.iter().any(is_denied)
     }
+}
+
+/// Whether a denial is about this table. A place in front of its name does not make it another: more is hidden then.
+pub(super) fn is_meant(denied: &str, table: &str) -> bool {
+    let name = denied.rsplit('.').next().unwrap_or(denied);
+    denied == "*" || name.eq_ignore_ascii_case(table)
+}
+
+/// The table and the name of a denied column; without a table it is denied in all.
+pub(super) fn split_column(denied: &str) -> (&str, &str) {
+    denied.rsplit_once('.').unwrap_or(("*", denied))
 }

@@ -1,14 +1,14 @@
 //! Tools of MCP servers that the configuration names.
 //!
-//! What a server says of its tools is not trusted: unless the configuration trusts it, a tool that does not only read is
-//! taken for one that may destroy something, and a person is asked first.
+//! What a server says of its tools is not trusted: unless the configuration trusts the server, every tool of it is taken
+//! for one that may destroy something. A person is asked first, and a call is never repeated on the server's word.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use superstep::Result;
 use superstep::mcp::Client;
-use superstep::tool::SharedTool;
+use superstep::tool::{Annotations, SharedTool};
 
 /// An MCP server of the configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -21,7 +21,8 @@ pub struct ServerSettings {
     /// The mark of its list of tools that somebody has approved; with another list it is not used.
     #[serde(default)]
     pub pin: Option<String>,
-    /// What it says of its tools is believed, and what does not destroy by its own word needs no approval.
+    /// What it says of its tools is believed: what only reads, or does not destroy, by its own word needs no approval. The
+    /// policy may still ask about a tool.
     #[serde(default)]
     pub trusted: bool,
 }
@@ -92,8 +93,8 @@ pub async fn tools_of_server(server: &ServerSettings, client: Client) -> Result<
         let mut spec = (**tool.spec()).clone();
         spec.name = name_of(&server.name, &spec.name);
         spec.timeout = spec.timeout.or(Some(super::TIME));
-        if !server.trusted && !spec.annotations.read_only {
-            spec.annotations.destructive = true;
+        if !server.trusted {
+            spec.annotations = Annotations { destructive: true, ..Annotations::default() };
         }
         tool.with_spec(spec)
     };

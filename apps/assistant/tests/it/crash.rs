@@ -99,6 +99,77 @@ async fn a_turn_survives_a_crash_at_any_write() {
     }
 }
 
+/// A model that forgets something once and then answers.
+fn forgetful() -> Rules {
+    Rules::with(|request, _| {
+        let ask = Ask::read(request).unwrap();
+        match (ask.task, ask.tried.is_empty()) {
+            (Task::Answer, _) => Reply::text("Done [1]."),
+            (_, true) => plan(&[("c1", "forget_memory", json!({ "key": "k" }), &[])]),
+            (_, false) => Reply::text(r#"{"next_step": "generate"}"#),
+        }
+    })
+}
+
+/// R-PLN-32, R-PLN-49: a destructive call is never made a second time by itself, whatever write the process dies at. Where
+/// nobody knows whether it was made, a person is asked, and their word counts.
+#[tokio::test]
+async fn a_destructive_call_is_never_repeated_by_itself() {
+    let graph = assistant(Memory::new(), MemoryStore::new());
+    for (last, again) in [LastWrite::Lost, LastWrite::Kept].into_iter().flat_map(|last| [(last, true), (last, false)]) {
+        let mut unknown = 0;
+        for at in 0.. {
+            let (disk, tool) = (Memory::new(), Fake::giving("forget_memory", json!({ "forgotten": ["k"] })));
+            let desk = desk(forgetful(), [tool.clone()]);
+            let survived = allowing(&graph, &desk, CrashAt::new(disk.clone(), at, last), None).await.is_ok();
+            let before = tool.calls().len();
+            let (state, asked) = allowing(&graph, &desk, disk, Some(again)).await.unwrap();
+            let after = tool.calls().len();
+            assert!(before <= 1 && after <= before + 1, "crash at write {at}, {last:?}");
+            match asked {
+                true => {
+                    unknown += 1;
+                    assert_eq!(after, before + usize::from(again), "crash at write {at}, {last:?}");
+                }
+                false => assert_eq!(after, 1, "crash at write {at}, {last:?}"),
+            }
+            let output = state.messages.iter().find(|message| message.tool_call_id.is_some()).unwrap();
+            assert_eq!(output.tool_call_id.as_deref(), Some("c1"));
+            assert_eq!(output.text().starts_with("unknown: whether `forget_memory`"), asked && !again, "{at}");
+            if survived {
+                break;
+            }
+        }
+        // After the mark and before the record of what came of it.
+        assert!((1..=2).contains(&unknown), "{last:?}: {unknown}");
+    }
+}
+
+/// Runs to the end, and says yes; `again` to a call of which nobody knows. Gives whether there was one.
+async fn allowing(
+    graph: &Compiled<Assistant, Desk>,
+    desk: &Desk,
+    disk: impl Into<SharedCheckpointer>,
+    again: Option<bool>,
+) -> Result<(Assistant, bool), Error> {
+    let disk = disk.into();
+    let has_thread = again.is_some() && graph.threads().checkpointer(disk.clone()).state("t").await.is_ok();
+    let begun = match has_thread {
+        true => graph.go_on("t"),
+        false => graph.run(Assistant::open(desk, "ana", "Forget it").unwrap()).thread("t"),
+    };
+    let mut outcome = begun.context(desk.clone()).checkpointer(disk.clone()).await?;
+    let mut asked = false;
+    while let Some(question) = outcome.questions().first() {
+        let is_unknown = question.value["outcome"] == "unknown";
+        asked |= is_unknown;
+        let decision = if is_unknown && again == Some(false) { "deny" } else { "allow_once" };
+        let answer = json!({ "decision": decision });
+        outcome = graph.resume("t", answer).context(desk.clone()).checkpointer(disk.clone()).await?;
+    }
+    Ok(((*outcome.state).clone(), asked))
+}
+
 /// R-PLN-51: a session that waits for its user moves from memory to SQLite, and ends there as it would have here.
 #[tokio::test]
 async fn a_session_moves_to_another_store() {

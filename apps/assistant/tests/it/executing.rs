@@ -163,6 +163,30 @@ async fn a_long_result_is_cut_and_kept_whole() {
     assert_eq!(kept.value.as_str(), Some(long.as_str()));
 }
 
+/// R-PLN-36: a long result of rows stays JSON: whole rows are left out from the end, and it says how many there were.
+#[tokio::test]
+async fn a_long_result_of_rows_stays_json() {
+    let room = Room::new();
+    let all: Vec<Value> = (0..4_000).map(|row| json!([row, "a name with \"quotes\" and more"])).collect();
+    let script =
+        Scripted::new([plan(&[("c1", "bq_query", json!({ "sql": "select" }), &[])]), Reply::text("Rows [1].")]);
+    let desk = desk(script.clone(), [Fake::giving("bq_query", rows(&["n", "name"], json!(all)))]);
+    let state = room.ask(&desk, "Show all").await.unwrap().state;
+    let output = &state.tool_outputs[0];
+    assert!(output.text().len() <= 64 * 1024 && output.text().len() > 60 * 1024, "{}", output.text().len());
+    let read: Value = serde_json::from_str(&output.text()).unwrap();
+    let kept = read["rows"].as_array().unwrap();
+    assert_eq!(kept[..], all[..kept.len()]);
+    assert_eq!((&read["truncated"], &read["count"]), (&json!(true), &json!(4_000)));
+    assert_eq!(read["cut"], json!({ "/rows": { "kept": kept.len(), "of": 4_000 } }));
+    assert_eq!(asks(&script, Task::Answer)[0].outputs[0].value(), read, "the model hears the same");
+    let (place, key) = output.metadata["whole"].as_str().unwrap().rsplit_once('/').unwrap();
+    let store = superstep::store::SharedStore::from(room.store.clone());
+    let whole = store.get(place.split('/').collect::<Vec<_>>(), key).await.unwrap().unwrap();
+    let whole: Value = serde_json::from_str(whole.value.as_str().unwrap()).unwrap();
+    assert_eq!(whole["rows"].as_array().map(Vec::len), Some(4_000));
+}
+
 /// R-PLN-42, R-PLN-22: nothing found three times is given up, and the answer says so.
 #[tokio::test]
 async fn nothing_found_is_given_up() {

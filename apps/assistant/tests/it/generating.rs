@@ -3,10 +3,11 @@
 use serde_json::json;
 use superstep::Code;
 use superstep::model::{Reply, Rules, Scripted, Trouble};
-use superstep_assistant::WithoutModel;
+use superstep_assistant::profile::Profiles;
 use superstep_assistant::prompt::Task;
+use superstep_assistant::{Assistant, Desk, WithoutModel};
 
-use crate::support::{Fake, Provider, Room, asks, desk, last, no_tools, passage, plan, rows};
+use crate::support::{Fake, Provider, Room, asks, desk, last, no_tools, of_kind, passage, plan, policy, rows};
 
 fn found() -> [Fake; 2] {
     [
@@ -22,7 +23,7 @@ fn both() -> Reply {
     ])
 }
 
-/// R-PLN-45, R-PLN-46, R-PLN-9: references name tool and source; the model is told preferences and the day.
+/// R-PLN-45, R-PLN-9: references name tool and source; the model is told the day.
 #[tokio::test]
 async fn an_answer_has_references() {
     let room = Room::new();
@@ -39,6 +40,50 @@ async fn an_answer_has_references() {
     assert!(began.duration_since(written).as_millis().abs() < 2);
     let ask = &asks(&script, Task::Answer)[0];
     assert_eq!((&ask.preferences["language"], ask.today.as_str()), (&json!("en"), "2026-11-02"));
+}
+
+/// R-PLN-45: what a language model says without a reference to what was looked up is marked as its own knowledge, also
+/// while it is streamed; what has a reference is not, and neither is talk.
+#[tokio::test]
+async fn what_nothing_backs_is_the_models_own() {
+    let own = "(Nothing that was looked up backs this answer: it is the model's own knowledge.)";
+    let judged = || Reply::text(r#"{"answers": true, "reason": null, "missing": [], "choices": []}"#);
+    let summed = || Reply::text(r#"{"summary": "Late orders."}"#);
+    for (text, is_own) in
+        [("37 are late [2].", false), ("37 are late [1, 2].", false), ("Many, as I know.", true), ("Many [3].", true)]
+    {
+        let script = Provider(Scripted::new([both(), judged(), Reply::text(text), summed()]));
+        let (events, done) = Room::new().watch(&desk(script, found()), "How many are late?").await;
+        let said = last(&done.unwrap().state);
+        assert_eq!(said.ends_with(own), is_own, "{said}");
+        assert!(said.starts_with(text));
+        let pieces = of_kind(&events, "on_chat_model_stream");
+        let pieces: String = pieces.iter().filter_map(|(_, data)| data["chunk"].as_str()).collect();
+        assert_eq!(pieces, said);
+    }
+    let script = Provider(Scripted::new([no_tools(), Reply::text("Hello."), summed()]));
+    assert_eq!(last(&Room::new().ask(&desk(script, found()), "Hi").await.unwrap().state), "Hello.");
+}
+
+/// R-PLN-46: whoever answers is told all preferences of the user, and the day where the user is: the zone decides it.
+#[tokio::test]
+async fn the_model_is_told_how_the_user_likes_it() {
+    let clock = superstep::testing::ManualClock::new();
+    // 2026-11-02, 23:30 in UTC.
+    clock.advance(std::time::Duration::from_secs(1_793_662_200));
+    for (zone, day) in [("Europe/Berlin", "2026-11-03"), ("America/New_York", "2026-11-02"), ("UTC", "2026-11-02")] {
+        let likes = json!({ "length": "long", "units": "imperial", "zone": zone, "language": "fr" });
+        let users = json!({ "ana": { "name": "Ana", "role": "analyst", "preferences": likes } });
+        let script = Scripted::new([no_tools(), Reply::text("Bonjour.")]);
+        let users = Profiles::parse(&users.to_string()).unwrap();
+        let desk = Desk::new(script.clone(), Vec::new(), policy(), users);
+        let input = Assistant::open(&desk, "ana", "Hi").unwrap();
+        Room::new().graph.run(input).thread("t").context(desk).clock(clock.clone()).await.unwrap();
+        for task in [Task::Plan, Task::Answer] {
+            let ask = &asks(&script, task)[0];
+            assert_eq!((&ask.preferences, ask.today.as_str()), (&likes, day), "{zone}");
+        }
+    }
 }
 
 /// R-PLN-71, R-PLN-58: without its provider an answer is put together by rules and says so, or the turn fails, by setting.

@@ -52,10 +52,29 @@ fn what_is_no_plan_is_refused() {
     }
 }
 
-/// R-PLN-28: case, spaces and the order of keys and calls make no other plan; other words do.
+/// R-PLN-28: case, spaces and the order of keys and calls make no other plan; other words do, and so does the case of
+/// letters wherever it can mean something else.
 #[test]
 fn equal_plans_are_known() {
     let of = |text: &str| Plan::parse(text).unwrap().signature();
+    let one = |tool: &str, key: &str, text: &str| of(&json!([{ "tool": tool, "args": { key: text } }]).to_string());
+    let rows = [
+        ("bq_query", "sql", "SELECT a FROM t WHERE b = 'X'", "select a  from t -- all\n where b = 'X' ;", true),
+        ("bq_query", "sql", "SELECT a FROM t WHERE b = 'LATE'", "SELECT a FROM t WHERE b = 'late'", false),
+        ("bq_query", "sql", "SELECT a FROM t WHERE b = 'a  b'", "SELECT a FROM t WHERE b = 'a b'", false),
+        ("bq_query", "sql", "SELECT a FROM `Orders`", "SELECT a FROM `orders`", false),
+        ("bq_query", "sql", "SELECT 'open", "select 'open", false),
+        ("search_docs", "query", "Late  orders?", "late orders", true),
+        ("search_docs", "query", "late orders", "late deliveries", false),
+        ("read_file", "path", "Readme.md", "README.md", false),
+        ("calculate", "expression", "1 Mm", "1 mm", false),
+        ("crm_find", "query", "Ann", "ann", false),
+    ];
+    for (tool, key, first, second, is_same) in rows {
+        assert_eq!(one(tool, key, first) == one(tool, key, second), is_same, "{first} and {second}");
+    }
+    let nested = |args: serde_json::Value| of(&json!([{ "tool": "x", "args": args }]).to_string());
+    assert_eq!(nested(json!({ "a": { "b": 1, "c": [2] } })), nested(json!({ "a": { "c": [2], "b": 1 }, "d": null })));
     let first = of(r#"[{"tool":"bq_query","args":{"sql":"SELECT  1;","max_rows":5}},{"tool":"now"}]"#);
     assert_eq!(
         first,

@@ -2,12 +2,13 @@
 
 use serde_json::json;
 use superstep::model::{Reply, Scripted};
-use superstep::{Code, Message};
+use superstep::{Code, HistoryQuery, Message};
 use superstep_assistant::policy::{Policy, UnknownUser};
 use superstep_assistant::prompt::Task;
+use superstep_assistant::tools::Access;
 use superstep_assistant::{Assistant, Desk};
 
-use crate::support::{Fake, Room, asks, desk, no_tools, plan, policy, profiles, rows};
+use crate::support::{Fake, Provider, Room, asks, desk, no_tools, plan, policy, profiles, rows};
 
 fn silent() -> Desk {
     desk(Scripted::default(), [Fake::giving("search_docs", json!("x"))])
@@ -104,17 +105,84 @@ async fn turns_of_an_hour_are_counted() {
     assert!(error.message().contains("rule `turns_per_hour`"), "{error}");
 }
 
-/// R-PLN-25, R-PLN-24: roles and single tools are taken together.
+/// R-PLN-25, R-PLN-24: roles and single tools are taken together: what allows adds up, what denies wins, the smallest
+/// limit holds, in whatever order they are named.
 #[test]
 fn permissions_are_taken_together() {
-    let rights = |user: &str| policy().rights(profiles().get(user).unwrap());
-    assert!(rights("kim").allows("fetch_url") && !rights("ana").allows("fetch_url"));
-    assert!(!rights("sam").reads("employees") && rights("ana").reads("employees"));
-    assert!(!rights("guest").reads("orders"));
-    assert_eq!((rights("sam").rows, rights("ana").rows), (Some(200), Some(1_000)));
-    let mut both = profiles().get("sam").unwrap().clone();
-    both.permissions.push("analyst".to_owned());
-    assert!(policy().rights(&both).reads("employees"));
+    let rights = |role: &str, permissions: &[&str]| {
+        let mut profile = profiles().get("ana").unwrap().clone();
+        profile.role = role.to_owned();
+        profile.permissions = permissions.iter().map(ToString::to_string).collect();
+        policy().rights(&profile)
+    };
+    // Role, more; may: fetch_url, read_file, see employees, see customers.email, see products.cost; rows.
+    let table: [(&str, &[&str], [bool; 5], u64); 8] = [
+        ("analyst", &[], [false, true, true, false, true], 1_000),
+        ("support", &[], [false, false, false, true, false], 200),
+        ("manager", &[], [true, true, true, false, true], 1_000),
+        ("guest", &[], [false, false, false, false, false], 0),
+        ("analyst", &["fetch_url"], [true, true, true, false, true], 1_000),
+        ("support", &["analyst"], [false, true, false, false, false], 200),
+        ("support", &["manager", "analyst"], [true, true, false, false, false], 200),
+        ("manager", &["guest"], [true, true, false, false, false], 0),
+    ];
+    for (role, more, expected, rows) in table {
+        for named in [(role, more.to_vec()), (more.first().copied().unwrap_or(role), [more, &[role]].concat())] {
+            let rights = rights(named.0, &named.1);
+            let tools = ["fetch_url", "read_file"].map(|tool| rights.allows(tool));
+            let access = Access::from(rights);
+            let sees = !access.denies_table("Employees");
+            let columns =
+                [("customers", "Email"), ("products", "cost")].map(|(of, name)| !access.denies_column(of, name));
+            assert_eq!([tools[0], tools[1], sees, columns[0], columns[1]], expected, "{named:?}");
+            assert_eq!(u64::try_from(access.rows).unwrap(), rows, "{named:?}");
+        }
+    }
+    let wild = Policy::parse("[roles.crm]\ntools = ['crm_*']\ndenied_tables = ['shop.staff']").unwrap();
+    let mut profile = profiles().get("ana").unwrap().clone();
+    (profile.role, profile.permissions) = ("crm".to_owned(), Vec::new());
+    let rights = wild.rights(&profile);
+    assert!(rights.allows("crm_find") && !rights.allows("crm") && !rights.allows("bq_query"));
+    assert!(Access::from(rights).denies_table("staff"), "with or without its place");
+}
+
+/// R-PLN-67, R-PLN-25, R-PLN-48: what the policy refused is in no summary and in nothing that a model hears later: neither
+/// the first message of a conversation, nor one in the middle, nor an answer to a question.
+#[tokio::test]
+async fn what_was_refused_is_never_told_a_model() {
+    let (first, middle, answer) = ("my secret card numbers 1", "the card numbers 2 again", "all card numbers 3");
+    let room = Room::new();
+    let of = |sql: &str| plan(&[("c1", "bq_query", json!({ "sql": sql }), &[])]);
+    let summed = || Reply::text(r#"{"summary": "They spoke of orders.", "facts": []}"#);
+    let (talk, hi) = (no_tools, || Reply::text("Hello."));
+    let script = Scripted::new([talk(), hi(), summed(), of("select names"), talk(), hi(), summed()]);
+    let both = json!([["Anna Miller"], ["Ben Miller"]]);
+    let query = Fake::new("bq_query", move |_| Ok(rows(&["name"], both.clone())));
+    let desk = desk(Provider(script.clone()), [query]).keeping_facts();
+    room.ask(&desk, first).await.unwrap();
+    room.ask(&desk, "Hello there").await.unwrap();
+    room.ask(&desk, middle).await.unwrap();
+    let paused = room.ask(&desk, "Orders of Miller").await.unwrap();
+    assert_eq!(paused.questions().len(), 1);
+    room.answer(&desk, json!(answer)).await.unwrap();
+    let state = room.ask(&desk, "And now?").await.unwrap().state;
+
+    let is_clean = |text: &str| !text.contains("card") && !text.contains("(rule `");
+    for request in script.requests() {
+        for message in &request.messages {
+            assert!(is_clean(&message.text()), "{}", message.text());
+        }
+    }
+    assert_eq!(script.left(), 0);
+    let history = room.graph.threads().history("t", &HistoryQuery::default()).await.unwrap();
+    assert!(history.len() > 20);
+    for saved in &history {
+        assert!(is_clean(&saved.state.summary), "{}", saved.state.summary);
+    }
+    assert!(state.summary.starts_with("Began with: Hello there"), "{}", state.summary);
+    // The user still sees what they said.
+    let said: Vec<String> = state.messages.iter().map(|message| message.text().into_owned()).collect();
+    assert!([first, middle, answer].iter().all(|text| said.contains(&(*text).to_owned())), "{said:?}");
 }
 
 /// R-PLN-25: a policy that is none is refused by name.

@@ -5,10 +5,11 @@ use superstep::core::message::Role;
 use superstep::model::{Reply, Scripted, Trouble};
 use superstep::store::SharedStore;
 use superstep_assistant::memory::{facts, forget};
+use superstep_assistant::profile::Profiles;
 use superstep_assistant::prompt::Task;
-use superstep_assistant::{Assistant, Limits};
+use superstep_assistant::{Assistant, Desk, Limits};
 
-use crate::support::{Fake, Provider, Room, asks, desk, last, no_tools, plan, rows};
+use crate::support::{Fake, Provider, Room, asks, desk, last, no_tools, plan, policy, rows};
 
 /// R-PLN-47: facts are kept with consent only, with source and day; the user lists and deletes them, and models hear them.
 #[tokio::test]
@@ -116,6 +117,34 @@ async fn a_turn_ends_tidy_and_the_next_begins_anew() {
     assert_eq!((second.retry_count, second.verdict.clone(), last(&second).as_str()), (0, None, "Bye."));
     assert!(second.tool_calls.is_empty() && second.tool_outputs.is_empty() && second.start_time >= first.start_time);
     assert!(second.tokens_used > first.tokens_used);
+}
+
+/// R-PLN-4, R-PLN-24: permissions and preferences are those of the profile at each turn, and what they allow holds; what
+/// the session knows beside them stays.
+#[tokio::test]
+async fn a_changed_profile_counts_from_the_next_turn() {
+    let profile = |role: &str, length: &str| {
+        let text = json!({ "ana": { "name": "Ana", "role": role, "permissions": [role], "preferences": { "length": length } } });
+        Profiles::parse(&text.to_string()).unwrap()
+    };
+    let ask = || plan(&[("c1", "bq_query", json!({ "sql": "select 1" }), &[])]);
+    let script = Scripted::new([ask(), Reply::text("1 [1]."), ask(), no_tools(), Reply::text("No.")]);
+    let query = Fake::giving("bq_query", rows(&["n"], json!([[1]])));
+    let room = Room::new();
+    let at = |profiles: Profiles| {
+        let tools: Vec<superstep::tool::SharedTool> = vec![query.clone().into()];
+        Desk::new(script.clone(), tools, policy(), profiles)
+    };
+    let input = Assistant::input().user_id("ana").messages("Hi").user_context(("desk".to_owned(), json!(4)));
+    let first = room.graph.run(input).thread("t").context(at(profile("analyst", "long"))).await.unwrap().state;
+    assert_eq!(first.user_context["preferences"]["length"], "long");
+    let second = room.ask(&at(profile("guest", "short")), "And now?").await.unwrap().state;
+    let known = &second.user_context;
+    assert_eq!((&known["role"], &known["permissions"]), (&json!("guest"), &json!(["guest"])));
+    assert_eq!((&known["preferences"]["length"], &known["desk"]), (&json!("short"), &json!(4)));
+    assert_eq!(query.calls().len(), 1, "a guest may not");
+    assert_eq!(asks(&script, Task::Plan).iter().map(|ask| ask.tools.len()).collect::<Vec<_>>(), [1, 0, 0]);
+    assert_eq!(asks(&script, Task::Answer)[1].preferences["length"], "short");
 }
 
 /// R-PLN-4: what the session knows of the user stays beside what the profile says.

@@ -1,5 +1,7 @@
 //! What every call is held against before it runs, and what people allow.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use superstep::Outcome;
 use superstep::core::message::ToolStatus;
@@ -19,7 +21,6 @@ async fn what_cannot_be_called_is_an_output() {
         ("bq_quer", json!({ "sql": "select 1" }), "invalid: no tool `bq_quer`; did you mean `bq_query`?"),
         ("fetch_url", json!({ "url": "x" }), "refused: this user may not use `fetch_url` (rule `tools`)"),
         ("bq_query", json!({ "sql": 1 }), "invalid: bad arguments for `bq_query`: `sql`: expected string"),
-        ("bq_query", json!({ "sql": "select email from customers" }), "forbidden: you may not read the column"),
     ];
     for (tool, args, expected) in cases {
         let room = Room::new();
@@ -113,6 +114,149 @@ async fn a_destructive_tool_needs_a_word() {
     let free = case.ask().await;
     assert!(free.is_finished(), "allowed for the session");
     assert_eq!(case.tool.calls().len(), 4);
+}
+
+/// R-PLN-32, R-PLN-31: other arguments than the planned ones are looked at as those were.
+#[tokio::test]
+async fn a_person_cannot_allow_what_does_not_fit() {
+    let schema =
+        json!({ "type": "object", "properties": { "key": { "type": "string" } }, "additionalProperties": false });
+    let tool = Fake::giving("forget_memory", json!({ "forgotten": [] })).spec(|spec| spec.with_input(schema));
+    let planned = plan(&[("c1", "forget_memory", json!({ "key": "k" }), &[])]);
+    let script = Scripted::new([planned, no_tools(), Reply::text("Sorry.")]);
+    let (room, desk) = (Room::new(), desk(script, [tool.clone()]));
+    assert_eq!(room.ask(&desk, "Forget it").await.unwrap().questions().len(), 1, "the policy asks about it");
+    let state = room.answer(&desk, json!({ "decision": "edit", "args": { "key": 7 } })).await.unwrap().state;
+    assert!(tool.calls().is_empty());
+    let said = state.messages.iter().find(|message| message.tool_call_id.is_some()).unwrap().text().into_owned();
+    assert!(said.starts_with("invalid: bad arguments for `forget_memory`"), "{said}");
+}
+
+/// R-PLN-32: what a person allows is what runs: arguments that stand for what other calls give are refused, planned, allowed
+/// for the session, and put in by the person; the planner is told what to do instead.
+#[tokio::test]
+async fn a_person_sees_what_runs() {
+    let forget = Fake::giving("forget_memory", json!({ "forgotten": ["x"] }));
+    let search = Fake::giving("search_memory", json!({ "facts": [{ "key": "k9", "text": "tents" }] }));
+    let filled = |args: serde_json::Value| {
+        plan(&[("a", "search_memory", json!({ "query": "tents" }), &[]), ("b", "forget_memory", args, &["a"])])
+    };
+    let plainly = plan(&[("c", "forget_memory", json!({ "key": "k9" }), &[])]);
+    for args in [json!({ "key": "{{a}}" }), json!({ "keys": [{ "deep": "the {{a}} one" }] })] {
+        let script =
+            Scripted::new([filled(args.clone()), Reply::text("Not yet."), plainly.clone(), Reply::text("Done.")]);
+        let (room, desk) = (Room::new(), desk(script.clone(), [forget.clone(), search.clone()]));
+        let done = room.ask(&desk, "Forget the tents").await.unwrap();
+        assert!(done.is_finished(), "nobody is asked about it");
+        let refused = done.state.tool_outputs[1].text().into_owned();
+        assert!(refused.starts_with("refused: a person must see") && refused.contains("written out"), "{refused}");
+        assert_eq!(done.state.verdict.as_ref().unwrap().missing.len(), 1);
+        // Allowed for the session, it is still refused.
+        room.ask(&desk, "Forget k9").await.unwrap();
+        room.answer(&desk, json!({ "decision": "allow_session" })).await.unwrap();
+        let desk = desk.with_model(Scripted::new([filled(args), Reply::text("No.")]));
+        let again = room.ask(&desk, "Forget the tents").await.unwrap().state;
+        assert!(again.tool_outputs[1].text().starts_with("refused: a person must see"));
+    }
+    assert_eq!(forget.calls(), [json!({ "key": "k9" }), json!({ "key": "k9" })]);
+
+    // Needing another call first is no reason to refuse, and braces that stand for nothing are text.
+    let ordered =
+        plan(&[("a", "search_memory", json!({}), &[]), ("b", "forget_memory", json!({ "key": "{{z}}" }), &["a"])]);
+    let script = Scripted::new([ordered, Reply::text("Done.")]);
+    let (room, desk) = (Room::new(), desk(script, [forget.clone(), search]));
+    let paused = room.ask(&desk, "Forget it").await.unwrap();
+    assert_eq!(paused.questions()[0].value["arguments"], json!({ "key": "{{z}}" }));
+    let edited = json!({ "decision": "edit", "args": { "key": "{{a}}" } });
+    let state = room.answer(&desk, edited).await.unwrap().state;
+    assert!(state.tool_outputs[1].text().starts_with("refused: a person must see"), "{:?}", state.tool_outputs);
+    assert_eq!(forget.calls().len(), 2);
+}
+
+/// R-PLN-32: what was allowed for the session is asked about again where the same call would be made twice in a turn.
+#[tokio::test]
+async fn a_call_is_not_made_twice_without_a_word() {
+    let tool = Fake::new("forget_memory", |_| Err(superstep::ToolError::new("unavailable: the store is away")));
+    let call = |id: &'static str, key: &str| (id, "forget_memory", json!({ "key": key }), &[][..]);
+    let script = Scripted::new([
+        plan(&[call("c1", "a")]),
+        plan(&[call("c1", "a"), call("c2", "b")]),
+        no_tools(),
+        Reply::text("It did not work."),
+    ]);
+    let (room, desk) = (Room::new(), desk(script, [tool.clone()]));
+    room.ask(&desk, "Forget it").await.unwrap();
+    let asked = room.answer(&desk, json!({ "decision": "allow_session" })).await.unwrap();
+    assert_eq!(asked.questions().len(), 1);
+    assert_eq!(asked.questions()[0].value["arguments"], json!({ "key": "a" }), "the new one is allowed");
+    room.answer(&desk, json!({ "decision": "deny" })).await.unwrap();
+    assert_eq!(tool.calls(), [json!({ "key": "a" }), json!({ "key": "b" })]);
+}
+
+/// R-PLN-32, R-PLN-25: rows that the role may not see are cut off before a person is asked, not after.
+#[tokio::test]
+async fn a_person_sees_the_limit_of_rows() {
+    let schema =
+        json!({ "type": "object", "properties": { "sql": { "type": "string" }, "max_rows": { "type": "integer" } } });
+    let query = Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(|spec| spec.with_input(schema).destructive());
+    let planned = plan(&[("c1", "bq_query", json!({ "sql": "select 1", "max_rows": 9_999 }), &[])]);
+    let (room, desk) = (Room::new(), desk(Scripted::new([planned, Reply::text("1 [1]")]), [query.clone()]));
+    let paused = room.ask(&desk, "How many?").await.unwrap();
+    let shown = paused.questions()[0].value["arguments"].clone();
+    assert_eq!(shown["max_rows"], 1_000);
+    room.answer(&desk, json!({ "decision": "allow_once" })).await.unwrap();
+    assert_eq!(query.calls(), [shown]);
+}
+
+/// R-PLN-31: calls are put into groups by what they need, each has its time, and one that a rejected call should have fed is
+/// not made.
+#[tokio::test(start_paused = true)]
+async fn calls_are_ordered_and_timed() {
+    let order = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let slow = |name: &'static str| {
+        let order = order.clone();
+        Fake::later(name, move |args| {
+            order.lock().unwrap().push(args["step"].as_str().unwrap().to_owned());
+            Box::pin(async move {
+                tokio::time::sleep(Duration::from_secs(args_seconds(&args))).await;
+                Ok(json!({ "result": 1 }))
+            })
+        })
+    };
+    let step = |name: &str, seconds: u64| json!({ "step": name, "seconds": seconds });
+    let calls = [
+        ("last", "calculate", step("last", 1), &["left", "right"][..]),
+        ("left", "now", step("left", 2), &["first"][..]),
+        ("first", "calculate", step("first", 1), &[][..]),
+        ("right", "now", step("right", 3), &["first"][..]),
+        ("stuck", "read_file", step("stuck", 60), &["first"][..]),
+        ("lost", "no_such", json!({}), &[][..]),
+        ("after_lost", "now", step("after lost", 1), &["lost"][..]),
+    ];
+    let quick = slow("read_file").spec(|mut spec| {
+        spec.annotations.read_only = false;
+        spec.timeout(Duration::from_secs(4))
+    });
+    let script = Scripted::new([plan(&calls), Reply::text("1 [1]")]);
+    let begin = tokio::time::Instant::now();
+    let room = Room::new();
+    let state = room.ask(&desk(script, [slow("calculate"), slow("now"), quick]), "Go").await.unwrap().state;
+    assert_eq!(*order.lock().unwrap(), ["first", "left", "right", "stuck", "last"]);
+    assert_eq!(begin.elapsed(), Duration::from_secs(1 + 4 + 1));
+    let told: Vec<(bool, String)> = state
+        .tool_outputs
+        .iter()
+        .map(|message| (message.status == ToolStatus::Success, message.text().into_owned()))
+        .collect();
+    assert_eq!(
+        told.iter().map(|(went_well, _)| *went_well).collect::<Vec<_>>(),
+        [true, true, true, true, false, false, false]
+    );
+    assert!(told[4].1.contains("took longer than 4s") && told[6].1.contains("it needs `lost`"), "{told:?}");
+}
+
+fn args_seconds(args: &serde_json::Map<String, Value>) -> u64 {
+    args["seconds"].as_u64().unwrap()
 }
 
 /// R-PLN-32: what is denied does not run, and the verifier knows why.

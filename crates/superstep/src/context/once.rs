@@ -32,6 +32,12 @@ impl Cx {
         self.once_at(&self.0.cell.scoped(key), make).await
     }
 
+    /// Whether [`Cx::once`] has a result for this key.
+    pub(crate) fn has_record(&self, key: &str) -> bool {
+        let key = self.0.cell.scoped(key);
+        lock(&self.0.cell.made).contains_key(&*key) || self.recorded(&key).is_some()
+    }
+
     /// As [`Cx::once`], with a key that is the task's own already.
     async fn once_at<T, E, F>(&self, key: &str, make: F) -> Result<T, NodeError>
     where

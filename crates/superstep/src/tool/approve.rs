@@ -20,8 +20,8 @@ use crate::output::NodeError;
 
 /// A call that a person is asked about.
 pub(super) struct Doubtful<'a> {
-    /// Its place among the calls of the message.
-    pub(super) place: usize,
+    /// What it is known by among the calls of the task.
+    pub(super) name: String,
     pub(super) call: &'a ToolCall,
     pub(super) known: Arc<Known>,
     pub(super) args: Map<String, Value>,
@@ -30,7 +30,7 @@ pub(super) struct Doubtful<'a> {
 impl Doubtful<'_> {
     /// The part of the task in which it is asked about.
     fn part(&self, cx: &Cx) -> Cx {
-        cx.part(&format!("approve {} {}", self.place, self.call.id), None)
+        cx.part(&format!("approve {}", self.name), None)
     }
 
     fn shown(&self) -> Value {

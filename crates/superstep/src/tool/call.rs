@@ -11,11 +11,12 @@ use superstep_core::error::{Code, Error, panic_text};
 use superstep_core::fault::Fault;
 use superstep_core::message::ToolCall;
 use superstep_core::port::Invocation;
-use superstep_core::tool::{ToolError, ToolOutput};
+use superstep_core::tool::{Annotations, ToolError, ToolOutput};
 
 use super::argument::BadArguments;
 use super::errors::{Errors, FailureKind, ToolFailure};
 use super::list::Known;
+use super::marks::Marks;
 use super::node::ToolNode;
 use super::outcome::{Frame, Settled};
 use super::redacting::Redacting;
@@ -38,6 +39,15 @@ pub(super) enum Verdict {
     Refuse(String),
 }
 
+impl Verdict {
+    /// Whether the call may change something that it must not change twice.
+    pub(super) fn may_not_repeat(&self) -> bool {
+        let Self::Run(known, _) = self else { return false };
+        let Annotations { read_only, idempotent, destructive } = known.tool.spec().annotations;
+        destructive || !(read_only || idempotent)
+    }
+}
+
 /// What one call needs to be made.
 pub(super) struct Job<'a> {
     /// What is said about calls.
@@ -46,6 +56,8 @@ pub(super) struct Job<'a> {
     pub(super) cx: Cx,
     pub(super) turn: &'a Turn,
     pub(super) redacting: Redacting,
+    /// Where it is marked, when it must not be made twice.
+    pub(super) marks: Option<Marks>,
 }
 
 /// A call that has no result.
@@ -89,6 +101,16 @@ impl Job<'_> {
             Verdict::Run(known, args) => (known, args),
         };
         teller.started(self.call).await;
+        if let Some(marks) = &self.marks
+            && !marks.begin().await?
+        {
+            let text = format!(
+                "whether `{}` was carried out is not known: the process ended while it ran, and it is not run again",
+                self.call.name
+            );
+            teller.failed(&text, 1, false).await;
+            return self.failed(&frame(self), self.failure(FailureKind::OutcomeUnknown, text));
+        }
         match self.attempts(&known, args, &teller).await {
             Ok(output) => {
                 let frame = frame(self);

@@ -22,6 +22,8 @@ pub enum FailureKind {
     TimedOut,
     /// The tool panicked.
     Panicked,
+    /// The process ended while the tool ran, and it must not be run again ([`super::ToolNode::at_most_once`]).
+    OutcomeUnknown,
 }
 
 impl FailureKind {
@@ -33,6 +35,7 @@ impl FailureKind {
             Self::Failed => "failed",
             Self::TimedOut => "timed_out",
             Self::Panicked => "panicked",
+            Self::OutcomeUnknown => "outcome_unknown",
         }
     }
 }

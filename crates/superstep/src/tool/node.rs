@@ -16,6 +16,7 @@ use super::approve::{Doubtful, ask_each, ask_together, was_told};
 use super::call::{CAP, Job, Verdict, failure};
 use super::errors::{Errors, FailureKind};
 use super::list::{Known, KnownTools, Tools};
+use super::marks::Marks;
 use super::outcome::{Settled, combine, messages};
 use super::parallel::{End, Work, run_all};
 use super::policy::{Policy, Rule};
@@ -72,6 +73,7 @@ pub struct ToolNode {
     raw: BTreeSet<String>,
     /// How often tools that may safely be called again are, in place of what they say themselves.
     pub(super) safe_retries: Option<u32>,
+    at_most_once: bool,
 }
 
 impl ToolNode {
@@ -89,6 +91,7 @@ impl ToolNode {
             redaction: Some(Redaction::default()),
             raw: BTreeSet::new(),
             safe_retries: None,
+            at_most_once: false,
         }
     }
 
@@ -130,6 +133,16 @@ impl ToolNode {
         self
     }
 
+    /// Makes a call that may change something at most once: of tools that are destructive, or neither read-only nor
+    /// idempotent. That such a call begins is saved before it does. When the process ends before its result is saved, it
+    /// is not made again but fails as [`FailureKind::OutcomeUnknown`], for a person to look into.
+    ///
+    /// Unless told, it is made again then. With [`crate::Durability::Exit`] nothing is saved in time to tell.
+    pub fn at_most_once(mut self) -> Self {
+        self.at_most_once = true;
+        self
+    }
+
     /// At most this many calls of one message run at once.
     pub fn max_concurrency(mut self, calls: usize) -> Self {
         self.at_once = calls.max(1);
@@ -155,7 +168,8 @@ impl ToolNode {
     }
 
     /// Runs these calls inside of another node, and gives their tool messages in order: for nodes that decide by
-    /// themselves what is run when. All that is said about a `ToolNode` holds; calls of one node must have different ids.
+    /// themselves what is run when. All that is said about a `ToolNode` holds. A node may run calls more than once; two of
+    /// one id are told apart by their tool and arguments, and every call has its answer.
     ///
     /// # Errors
     /// As the node itself, and when a tool gives a command, which only a node of its own can carry out.
@@ -177,14 +191,17 @@ impl ToolNode {
         let asked = cx.0.cell.take_asked();
         // A call without siblings is kept with the node's own result, which follows at once; not where that may wait.
         let is_alone = ends && judged.len() == 1 && cx.0.shared.backlog.is_none();
-        let mut work = Vec::new();
+        let (mut work, mut marked) = (Vec::new(), Vec::new());
         for (place, call, verdict) in judged {
             let Some(verdict) = verdict else { continue };
-            let key = format!("tool {place} {}", call.id);
+            let key = format!("tool {}", turn.name(place));
             let redaction = self.redaction.as_ref().filter(|_| !self.raw.contains(&call.name));
             let part = cx.part(&key, redaction.cloned());
             let redacting = Redacting::new(redaction);
-            let job = Job { node: self, call, turn, cx: part.clone(), redacting };
+            let is_marked = self.at_most_once && verdict.may_not_repeat();
+            let marks = is_marked.then(|| Marks { cx: cx.clone(), key: key.clone() });
+            marked.push(marks.clone());
+            let job = Job { node: self, call, turn, cx: part.clone(), redacting, marks };
             let settle = job.settle(verdict);
             let future: superstep_core::port::BoxFuture<'_, _> = match is_alone {
                 true => Box::pin(settle),
@@ -192,7 +209,13 @@ impl ToolNode {
             };
             work.push(Work { cx: part, future });
         }
-        self.all_settled(cx, asked, run_all(work, self.at_once).await).await
+        let ends = run_all(work, self.at_once).await;
+        for (end, marks) in ends.iter().zip(&marked) {
+            if let (End::Asks(_), Some(marks)) = (end, marks) {
+                marks.wait().await?;
+            }
+        }
+        self.all_settled(cx, asked, ends).await
     }
 
     async fn known(&self) -> Result<Cow<'_, KnownTools>, NodeError> {
@@ -235,9 +258,10 @@ impl ToolNode {
     ) -> Result<Vec<(usize, &'a ToolCall, Option<Verdict>)>, NodeError> {
         let (mut judged, mut places, mut doubtful) = (Vec::new(), Vec::new(), Vec::new());
         for (place, call) in turn.calls() {
-            let verdict = match self.look(place, call, tools) {
+            let name = turn.name(place);
+            let verdict = match self.look(name.clone(), call, tools) {
                 Look::Clear(Verdict::Run(known, args)) => {
-                    let doubt = Doubtful { place, call, known, args };
+                    let doubt = Doubtful { name, call, known, args };
                     match !self.together && was_told(cx, &doubt).await? {
                         true => {
                             places.push(judged.len());
@@ -267,7 +291,7 @@ impl ToolNode {
     }
 
     /// What is to be done about a call, as far as no person is needed to say so.
-    fn look<'a>(&self, place: usize, call: &'a ToolCall, tools: &KnownTools) -> Look<'a> {
+    fn look<'a>(&self, name: String, call: &'a ToolCall, tools: &KnownTools) -> Look<'a> {
         let Some(known) = tools.get(&call.name) else {
             return Look::Clear(Verdict::Fail(failure(call, FailureKind::UnknownTool, unknown(&call.name, tools))));
         };
@@ -277,7 +301,7 @@ impl ToolNode {
         }
         match arguments(call, known) {
             Err(text) => Look::Clear(Verdict::Fail(failure(call, FailureKind::BadArguments, text))),
-            Ok(args) if rule == Rule::Ask => Look::Doubt(Doubtful { place, call, known: known.clone(), args }),
+            Ok(args) if rule == Rule::Ask => Look::Doubt(Doubtful { name, call, known: known.clone(), args }),
             Ok(args) => Look::Clear(Verdict::Run(known.clone(), args)),
         }
     }

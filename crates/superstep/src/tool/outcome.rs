@@ -17,6 +17,7 @@ use superstep_core::tool::ToolOutput;
 use superstep_core::update::{How, Update, Write};
 
 use super::call::CAP;
+use super::cut::shortened;
 use super::errors::FailureKind;
 use super::turn::Turn;
 use crate::context::Cx;
@@ -203,11 +204,6 @@ fn capped(content: Content) -> (Content, Option<usize>) {
         Content::Parts(parts) => Content::Parts(parts.into_iter().map(&mut cut).collect()),
     };
     (content, Some(whole))
-}
-
-fn shortened(text: &str, room: usize) -> String {
-    let end = text.floor_char_boundary(room);
-    format!("{}\n[cut: the first {end} of {} bytes]", &text[..end], text.len())
 }
 
 /// What all calls of a turn mean together: answers and updates in the order of the calls, and every way they lead.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use superstep_core::change::Change;
 use superstep_core::error::{Code, Error, Result};
+use superstep_core::id::derive;
 use superstep_core::message::{Message, Messages, Role, ToolCall};
 
 use crate::context::Cx;
@@ -66,13 +67,15 @@ fn last(messages: &Messages) -> Option<(&Arc<Message>, Vec<usize>)> {
 pub(super) struct Turn {
     pub(super) message: Arc<Message>,
     open: Vec<usize>,
+    /// The calls are not a model's message, but what a node asks for by itself.
+    is_of_node: bool,
 }
 
 impl Turn {
-    /// A message whose calls are all open.
+    /// Calls of a node, all open.
     pub(super) fn of(message: Message) -> Self {
         let open = (0..message.tool_calls.len()).collect();
-        Self { message: Arc::new(message), open }
+        Self { message: Arc::new(message), open, is_of_node: true }
     }
 
     /// What the model asks for in the state of a task.
@@ -89,11 +92,22 @@ impl Turn {
         let messages: Messages = value.take().map_err(|fault| {
             Error::new(Code::TypeMismatch, format!("field `{field}` is no list of messages: {fault}"))
         })?;
-        let found = last(&messages).map(|(message, open)| Self { message: message.clone(), open });
+        let found = last(&messages).map(|(message, open)| Self { message: message.clone(), open, is_of_node: false });
         found.ok_or_else(|| {
             Error::new(Code::InvalidRoute, format!("no message of an assistant is in `{field}`"))
                 .help("lead to a `ToolNode` only where `wants_tools` says so")
         })
+    }
+
+    /// What a call is known by in the records of its task. A node may come back with another call of the same id, which
+    /// must not be given the first one's answer or approval; in a message its place tells a call apart.
+    pub(super) fn name(&self, place: usize) -> String {
+        let ToolCall { id, name, args, .. } = &self.message.tool_calls[place];
+        if !self.is_of_node {
+            return format!("{place} {id}");
+        }
+        let what = derive(&[name.as_bytes(), args.to_string().as_bytes()]);
+        format!("{place} {id} {what:032x}")
     }
 
     /// The open calls with their places.

@@ -161,3 +161,20 @@ async fn failures_are_told_apart() {
         assert!(!failed.message.contains("t0ken") && !failed.message.contains('\u{7}'), "{failed}");
     }
 }
+
+/// R-PLN-53, R-PLN-25: BigQuery is not asked about what might read a hidden column, whatever names the query makes.
+#[tokio::test]
+async fn a_made_name_does_not_open_a_hidden_column() {
+    let fake = Fake::default();
+    let tools = served(&fake).await;
+    let sam = caller(&[], &["customers.email"]);
+    for sql in [
+        "WITH customers AS (SELECT 1 AS x) SELECT email FROM sales.customers",
+        "SELECT email FROM customers WHERE EXISTS (WITH customers AS (SELECT 1 AS x) SELECT x FROM customers)",
+        "WITH customers AS (SELECT email FROM customers) SELECT email FROM customers",
+    ] {
+        let outcome = call(&tools, "bq_query", json!({ "sql": sql }), &sam).await;
+        assert_eq!(kind(&outcome), "forbidden", "{sql}: {outcome:?}");
+    }
+    assert!(fake.0.lock().unwrap().asked.is_empty());
+}

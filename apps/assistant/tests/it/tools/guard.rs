@@ -1,7 +1,10 @@
 //! The guard: what only reads passes, whatever it is dressed in.
 
+use std::sync::{Arc, Mutex};
+
 use proptest::prelude::*;
 use rusqlite::Connection;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use serde_json::json;
 use superstep_assistant::tools::Access;
 use superstep_assistant::tools::query::guard::{Guard, Language};
@@ -199,6 +202,129 @@ fn hidden_columns_are_refused_by_name_in_bigquery() {
     }
 }
 
+/// Queries, and what becomes of them in SQLite and in BigQuery, where `customers.email` and `employees` are hidden.
+const SCOPES: [(&str, &str, &str); 25] = [
+    // Outside of the query that made the name.
+    (
+        "SELECT email FROM customers WHERE EXISTS (WITH customers AS (SELECT 1 AS x) SELECT x FROM customers)",
+        "fine customers",
+        "forbidden",
+    ),
+    (
+        "WITH a AS (WITH customers AS (SELECT 1 AS x) SELECT x FROM customers) SELECT email FROM customers",
+        "fine customers",
+        "forbidden",
+    ),
+    (
+        "SELECT email FROM (WITH customers AS (SELECT 1 AS email) SELECT email FROM customers) UNION ALL SELECT email FROM customers",
+        "fine customers",
+        "forbidden",
+    ),
+    // A place in front of it, or quotes around both.
+    ("WITH customers AS (SELECT 1 AS x) SELECT email FROM main.customers", "fine customers", "refused"),
+    ("WITH customers AS (SELECT 1 AS x) SELECT email FROM shop.customers", "refused", "forbidden"),
+    ("WITH customers AS (SELECT 1 AS x) SELECT email FROM `acme.shop.customers`", "refused", "forbidden"),
+    ("WITH customers AS (SELECT 1 AS x) SELECT x FROM evil.customers", "refused", "refused"),
+    ("WITH tables AS (SELECT 1 AS x) SELECT x FROM shop.INFORMATION_SCHEMA.TABLES", "refused", "refused"),
+    // BigQuery reads the table in the query of the name, and in those before it. SQLite refuses the first itself.
+    ("WITH customers AS (SELECT email FROM customers) SELECT 1 FROM customers", "fine", "forbidden"),
+    ("WITH a AS (SELECT email FROM customers), customers AS (SELECT 1 AS email) SELECT 1 FROM a", "fine", "forbidden"),
+    (
+        "WITH RECURSIVE a AS (SELECT email FROM customers), customers AS (SELECT 1 AS email) SELECT 1 FROM a",
+        "fine",
+        "fine",
+    ),
+    // Where the name holds, it is no table, and its own query is looked at.
+    ("WITH customers AS (SELECT id AS email FROM orders) SELECT email FROM customers", "fine orders", "fine orders"),
+    ("WITH employees AS (SELECT id FROM orders) SELECT id FROM employees", "fine orders", "fine orders"),
+    ("WITH a AS (SELECT id FROM employees) SELECT id FROM a", "forbidden", "forbidden"),
+    ("WITH a AS (SELECT email FROM customers) SELECT 1 FROM a", "fine customers", "forbidden"),
+    ("WITH a AS (SELECT 1 AS x), b AS (SELECT x FROM a) SELECT (SELECT x FROM b) FROM a", "fine", "fine"),
+    // Other ways to all columns, or to one under another name.
+    ("SELECT shop.customers FROM shop.customers", "refused", "forbidden"),
+    ("SELECT ARRAY(SELECT AS STRUCT c.*) FROM customers AS c", "invalid", "forbidden"),
+    ("SELECT COUNT(c.*) FROM customers AS c", "fine customers", "forbidden"),
+    ("SELECT x FROM customers AS c(x, y)", "refused", "refused"),
+    ("SELECT `e\\x6dail` FROM customers", "fine customers", "refused"),
+    ("SELECT x FROM customers AS shop, shop.email AS x", "refused", "forbidden"),
+    ("SELECT id FROM `shop.employees$20200101`", "refused", "refused"),
+    ("FROM customers", "invalid", "refused"),
+    ("TABLE customers", "invalid", "invalid"),
+];
+
+/// R-PLN-53, R-PLN-25: a name that a query makes stands for a table only where it holds; everywhere else the table itself
+/// is read, and its columns are hidden as ever. Nothing else makes a table another: no place, no alias, no escape.
+#[test]
+fn names_hold_where_they_are_made_and_nowhere_else() {
+    let denied_columns = vec!["customers.email".to_owned()];
+    let access = Access { denied_columns, denied_tables: vec!["employees".to_owned()], ..Access::default() };
+    let mut wrong = Vec::new();
+    for (sql, local, bigquery) in SCOPES {
+        let found = [Language::Sqlite, Language::BigQuery].map(|language| check(sql, language, &access));
+        if found != [local, bigquery] {
+            wrong.push(format!("{sql}: {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let named = Access { denied_columns: vec!["shop.customers.email".to_owned()], ..Access::default() };
+    assert_eq!(
+        check("SELECT email FROM customers", Language::BigQuery, &named),
+        "forbidden",
+        "a denial with its place"
+    );
+}
+
+/// Queries inside of queries, with few names for tables and for what `WITH` makes, so that they often are the same.
+fn nested_query() -> impl Strategy<Value = String> {
+    let name = || prop::sample::select(&["customers", "orders", "late"][..]);
+    let columns = || prop::sample::select(&["id, email", "id, id AS email", "*", "count(*) AS id, 1 AS email"][..]);
+    let leaf = (columns(), name(), any::<bool>()).prop_map(|(columns, name, has_place)| {
+        let place = if has_place { "main." } else { "" };
+        format!("SELECT {columns} FROM {place}{name}")
+    });
+    leaf.prop_recursive(4, 24, 4, move |inner| {
+        let with = (prop::collection::vec((name(), inner.clone()), 1..3), inner.clone()).prop_map(|(made, rest)| {
+            let mut names = std::collections::BTreeSet::new();
+            let made = made.into_iter().filter(|(name, _)| names.insert(*name));
+            let made: Vec<String> = made.map(|(name, query)| format!("{name} AS ({query})")).collect();
+            // A query that begins with WITH cannot follow another.
+            format!("WITH {} SELECT id, email FROM ({rest})", made.join(", "))
+        });
+        let derived = (columns(), inner.clone(), name())
+            .prop_map(|(columns, query, alias)| format!("SELECT {columns} FROM ({query}) AS {alias}"));
+        let exists = (inner.clone(), name(), inner.clone()).prop_map(|(first, name, second)| {
+            format!(
+                "SELECT id, email FROM ({first}) AS {name} WHERE EXISTS ({second}) OR id IN (SELECT id FROM {name})"
+            )
+        });
+        let union = (inner.clone(), inner).prop_map(|(first, second)| {
+            format!("SELECT id, email FROM ({first}) UNION ALL SELECT id, email FROM ({second})")
+        });
+        prop_oneof![with, derived, exists, union]
+    })
+}
+
+/// What SQLite itself says a query reads, as `(table, column)`; nothing for what it does not run.
+fn read_by_sqlite(sql: &str) -> Option<Vec<(String, String)>> {
+    let mut connection = Connection::open_in_memory().unwrap();
+    for table in ["customers", "orders", "late"] {
+        connection.execute_batch(&format!("CREATE TABLE {table} (id, email)")).unwrap();
+    }
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = seen.clone();
+    let note = move |asked: AuthContext<'_>| {
+        // Without a column it may be the name of a query: rows of one that are only counted are read under its name.
+        if let AuthAction::Read { table_name, column_name } = asked.action
+            && !column_name.is_empty()
+        {
+            noted.lock().unwrap().push((table_name.to_owned(), column_name.to_owned()));
+        }
+        Authorization::Allow
+    };
+    connection.authorizer(Some(note)).unwrap();
+    connection.prepare(sql).is_ok().then(|| seen.lock().unwrap().clone())
+}
+
 const WRITES: [&str; 12] = [
     "DELETE FROM orders",
     "INSERT INTO orders (id) VALUES (1)",
@@ -248,6 +374,25 @@ fn is_harmless(sql: &str) -> bool {
 }
 
 proptest! {
+    /// R-PLN-53, R-PLN-25: whatever names a query makes, the guard knows every table that SQLite reads, and in front of
+    /// BigQuery lets nothing pass that reads a hidden column.
+    #[test]
+    fn no_name_hides_a_table(sql in nested_query()) {
+        let Some(read) = read_by_sqlite(&sql) else { return Ok(()) };
+        let denied = Access { denied_columns: vec!["customers.email".to_owned()], ..Access::default() };
+        for language in [Language::Sqlite, Language::BigQuery] {
+            let of = |access: &Access| Guard { language, tables: None, places: vec!["main"], access }.check(&sql);
+            let known = of(&Access::default()).map_err(|error| TestCaseError::fail(format!("{sql}: {error}")))?;
+            for (table, _) in &read {
+                prop_assert!(known.contains(table), "{language:?}: `{table}` is read: {sql}");
+            }
+            if language == Language::BigQuery && of(&denied).is_ok() {
+                let is_hidden = |(table, column): &(String, String)| table == "customers" && column == "email";
+                prop_assert!(!read.iter().any(is_hidden), "{sql}");
+            }
+        }
+    }
+
     /// R-PLN-69: no write passes, in whatever dress, and the data is as before.
     #[test]
     fn no_write_passes(

@@ -2,11 +2,15 @@
 
 use serde_json::json;
 use superstep::mcp::{Server, linked};
-use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::model::{Reply, Scripted};
+use superstep::tool::{Annotations, Invocation, Tool, ToolSpec};
 use superstep::{ToolError, ToolOutput};
-use superstep_assistant::tools::{ServerSettings, Via, joined, tools_of_server};
+use superstep_assistant::Desk;
+use superstep_assistant::policy::Policy;
+use superstep_assistant::tools::{ServerSettings, Via, connect_servers, joined, tools_of_server};
 
 use super::{call, caller, plain};
+use crate::support::{Room, last, plan, profiles};
 
 struct Named(&'static str, bool);
 
@@ -21,28 +25,87 @@ impl Tool for Named {
     }
 }
 
+/// A tool that says this of itself.
+struct Hinted(Annotations);
+
+impl Tool for Hinted {
+    fn spec(&self) -> ToolSpec {
+        let mut spec = ToolSpec::new("tool", "Does something.");
+        spec.annotations = self.0;
+        spec
+    }
+
+    async fn call(&self, _call: Invocation) -> Result<ToolOutput, ToolError> {
+        Ok(json!({}).into())
+    }
+}
+
 fn settings(toml: &str) -> ServerSettings {
     toml::from_str(toml).unwrap()
 }
 
-/// R-PLN-55: tools of a configured server are there beside the others, and one that does not only read asks first.
+/// R-PLN-55: tools of a configured server are there beside the others, under names of their own.
 #[tokio::test]
 async fn tools_of_a_server_are_added() {
-    let server =
-        Server::new("library", "1.0").tools([Named("search", true), Named("now", true), Named("order", false)]);
+    let server = Server::new("library", "1.0").tools([Named("search", true), Named("now", true)]);
     let library = settings("name = 'library'\nurl = 'https://library.example.com/mcp'");
     let more = tools_of_server(&library, linked(&server).await.unwrap()).await.unwrap();
     let all = joined(plain(), more.clone()).unwrap();
     let said = call(&all, "library_search", json!({}), &caller(&[], &[])).await.unwrap();
     assert_eq!(said, json!({"said": "search"}));
-    let spec = |name: &str| all.iter().find(|tool| tool.spec().name == name).unwrap().spec().clone();
-    assert!(spec("library_order").annotations.destructive);
-    assert!(!spec("library_search").annotations.destructive && spec("library_search").annotations.read_only);
     assert!(call(&all, "now", json!({}), &caller(&[], &[])).await.unwrap()["utc"].is_string(), "ours stays ours");
     assert!(joined(all, more).unwrap_err().message().contains("library_"));
-    let trusted = settings("name = 'library'\nurl = 'https://x'\ntrusted = true");
-    let more = tools_of_server(&trusted, linked(&server).await.unwrap()).await.unwrap();
-    assert!(more.iter().all(|tool| !tool.spec().annotations.destructive));
+}
+
+/// R-PLN-55, R-PLN-32: what a server says of its tools never takes protection away; the configuration may trust it, and
+/// then its word counts.
+#[tokio::test]
+async fn the_word_of_a_server_is_not_trusted() {
+    for hints in 0..8_u8 {
+        let said = Annotations { read_only: hints & 1 > 0, idempotent: hints & 2 > 0, destructive: hints & 4 > 0 };
+        let server = Server::new("library", "1.0").tools([Hinted(said)]);
+        for (trusted, line) in [(false, ""), (false, "\ntrusted = false"), (true, "\ntrusted = true")] {
+            let library = settings(&format!("name = 'library'\nurl = 'https://x'{line}"));
+            let tools = tools_of_server(&library, linked(&server).await.unwrap()).await.unwrap();
+            let known = tools[0].spec().annotations;
+            let cautious = Annotations { destructive: true, ..Annotations::default() };
+            match trusted {
+                false => assert_eq!(known, cautious, "{said:?}"),
+                true => assert_eq!((known.read_only, known.idempotent), (said.read_only, said.idempotent), "{said:?}"),
+            }
+            assert!(known.destructive || trusted && (!said.destructive || said.read_only), "{said:?}");
+        }
+    }
+}
+
+/// R-PLN-55, R-PLN-32: a server that the configuration names, reached over HTTP: its tool is planned with, a person is asked
+/// although the server says that it only reads, and then it answers. The policy may ask about a trusted one as well.
+#[tokio::test]
+async fn a_configured_server_is_used_in_a_turn() {
+    let server = Server::new("library", "1.0").tools([Named("search", true)]);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = axum::Router::new().nest_service("/mcp", server.http_service().unwrap());
+    let serving = tokio::spawn(async move { axum::serve(listener, router).await });
+    let rules = include_str!("../../../sample/policy.toml").replace("tools = [\"bq_query\"", "tools = [\"library_*\"");
+    let strict = rules.replace("destructive = [", "destructive = [\"library_search\", ");
+    for (rules, line, asks_first) in
+        [(&rules, "", true), (&rules, "\ntrusted = true", false), (&strict, "\ntrusted = true", true)]
+    {
+        let library = settings(&format!("name = 'library'\nurl = 'http://{address}/mcp'\nallow = ['127.0.0.1']{line}"));
+        let tools = connect_servers(&[library], |_| None).await.unwrap();
+        let script = Scripted::new([plan(&[("c1", "library_search", json!({}), &[])]), Reply::text("Found [1].")]);
+        let desk = Desk::new(script, tools, Policy::parse(rules).unwrap(), profiles());
+        let room = Room::new();
+        let mut outcome = room.ask(&desk, "Find it").await.unwrap();
+        assert_eq!(outcome.questions().len(), usize::from(asks_first), "{line}");
+        if asks_first {
+            outcome = room.answer(&desk, json!({ "decision": "allow_once" })).await.unwrap();
+        }
+        assert_eq!(outcome.state.tool_outputs[0].text(), r#"{"said":"search"}"#);
+        assert_eq!(last(&outcome.state), "Found [1].");
+    }
+    serving.abort();
 }
 
 /// R-PLN-55: with another list of tools than the approved one a server is not used.

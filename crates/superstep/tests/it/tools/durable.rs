@@ -107,6 +107,61 @@ async fn a_crash_between_two_calls_repeats_none_that_is_recorded() {
     }
 }
 
+/// R-FWK-79, R-FWK-28: with `at_most_once` no call that changes something is made twice, whatever write the process dies
+/// at; one whose end is not known says so. What only reads is made again.
+#[tokio::test]
+async fn a_call_that_changes_something_is_made_at_most_once() {
+    let mut unknown = 0;
+    for last in [LastWrite::Kept, LastWrite::Lost] {
+        for at in 0.. {
+            let (runs, disk, dead) = (Runs::default(), Memory::new(), Arc::new(AtomicBool::new(false)));
+            let watch = Watch(CrashAt::new(disk.clone(), at, last), dead.clone());
+            let reads = counted("second", &runs, &dead);
+            let mut spec = (**reads.spec()).clone();
+            spec.annotations.read_only = true;
+            let node = ToolNode::new([counted("first", &runs, &dead), reads.with_spec(spec)]);
+            let graph = graph_in(disk.clone(), node.max_concurrency(1).at_most_once());
+            let survived = live(&graph, watch, false).await.is_ok();
+            dead.store(false, Ordering::SeqCst);
+            let done = live(&graph, disk, true).await.unwrap();
+            let told = answers(&done.state.messages);
+            assert!(runs.of("first") <= 1, "crash at {at}, {last:?}: {} calls", runs.of("first"));
+            assert_eq!((told[1].1.as_str(), told[1].2), ("2", true), "crash at {at}, {last:?}");
+            match told[0].2 {
+                true => assert_eq!((told[0].1.as_str(), runs.of("first")), ("1", 1)),
+                false => {
+                    unknown += 1;
+                    assert!(told[0].1.starts_with("whether `first` was carried out is not known"), "{told:?}");
+                    let message = done.state.messages.iter().find(|message| message.tool_call_id.is_some()).unwrap();
+                    assert_eq!(message.metadata["error"], "outcome_unknown");
+                }
+            }
+            if survived {
+                assert!(told[0].2 && at >= 5, "the sweep ended after {at} writes");
+                break;
+            }
+        }
+    }
+    // The mark was kept and the call not made; the call was made and its record lost.
+    assert_eq!(unknown, 2);
+}
+
+/// R-FWK-80, R-FWK-79: a call that is made at most once may ask a person, and goes on with the answer.
+#[tokio::test]
+async fn a_call_at_most_once_may_ask_a_person() {
+    for others in [0, 1] {
+        let runs = Runs::default();
+        let graph = graph(ToolNode::new([send(), echo(&runs)]).at_most_once());
+        let mut calls = vec![("send", json!({ "to": "ann" }))];
+        calls.extend((0..others).map(|_| ("echo", text("hi"))));
+        let paused = graph.run(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
+        assert_eq!(only_question(&paused).value, json!("ann"));
+        let done = graph.resume("t", true).await.unwrap();
+        assert_eq!(answers(&done.state.messages)[0].1, "ann: true");
+        assert_eq!(runs.of("echo"), others);
+    }
+}
+
 /// A store that tells when it died.
 struct Watch(CrashAt, Arc<AtomicBool>);
 

@@ -72,6 +72,40 @@ async fn an_ended_call_is_not_made_again() {
     panic!("the sweep did not end");
 }
 
+/// R-FWK-78: calls of one id are told apart, in one list and in two, and each has its own answer.
+#[tokio::test]
+async fn calls_of_one_id_are_not_confused() {
+    let runs = Runs::default();
+    let node = std::sync::Arc::new(ToolNode::new([super::echo(&runs), super::add()]));
+    let mut graph = Graph::<Chat>::new("same ids");
+    let work = graph.node("work", move |cx: Cx| {
+        let node = node.clone();
+        async move {
+            let echo = |text: &str| ToolCall::new("1", "echo", super::text(text));
+            let mut all = node.answer(&cx, [echo("one"), echo("two")]).await?;
+            all.extend(node.answer(&cx, [echo("three")]).await?);
+            all.extend(node.answer(&cx, [ToolCall::new("1", "add", json!({ "a": 1, "b": 2 }))]).await?);
+            Ok::<_, NodeError>(Chat::update().messages(all))
+        }
+    });
+    graph.edge(START, work).edge(work, END).checkpointer(Memory::new());
+    let done = graph.compile().unwrap().run(Chat::input().messages("go")).thread("t").await.unwrap();
+    let told: Vec<String> = super::answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert_eq!((told, runs.of("echo")), (vec!["one".to_owned(), "two".into(), "three".into(), "3".into()], 3));
+}
+
+/// R-FWK-78: two calls of one id in a message of a model both run, and both are answered.
+#[tokio::test]
+async fn calls_of_one_id_in_a_message_are_both_answered() {
+    let runs = Runs::default();
+    let calls = ["one", "two"].map(|text| ToolCall::new("1", "echo", super::text(text)));
+    let asks = Message::assistant("").with_tool_calls(calls);
+    let graph = super::graph(ToolNode::new([super::echo(&runs)]));
+    let done = graph.run(Chat::input().messages(asks)).thread("t").await.unwrap();
+    let told: Vec<String> = super::answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert_eq!((told, runs.of("echo")), (vec!["one".to_owned(), "two".into()], 2));
+}
+
 /// R-FWK-78: a command has nobody to carry it out.
 #[tokio::test]
 async fn a_command_is_refused() {

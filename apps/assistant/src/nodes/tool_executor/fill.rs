@@ -1,0 +1,63 @@
+//! Puts what calls gave into the arguments of those that come after them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use superstep::Message;
+use superstep::core::message::ToolStatus;
+
+use crate::plan::{PlannedCall, reference};
+
+/// The arguments with what other calls gave in place of `{{id}}`.
+pub(super) fn filled(call: &PlannedCall, done: &BTreeMap<String, Message>) -> Result<Map<String, Value>, String> {
+    let mut given = BTreeMap::new();
+    for id in &call.depends_on {
+        match done.get(id) {
+            Some(message) if message.status == ToolStatus::Success => {
+                given.insert(reference(id), message.text().into_owned());
+            }
+            _ => return Err(format!("unavailable: it needs `{id}`, which gave nothing")),
+        }
+    }
+    let mut args = call.args.clone();
+    args.values_mut().for_each(|value| fill(value, &given));
+    Ok(args)
+}
+
+fn fill(value: &mut Value, given: &BTreeMap<String, String>) {
+    match value {
+        // Alone, it is the value that the call gave and not its text.
+        Value::String(text) if given.contains_key(text.trim()) => {
+            let whole = &given[text.trim()];
+            let read = serde_json::from_str(whole).ok().map(simple);
+            *value = read.unwrap_or_else(|| Value::String(whole.clone()));
+        }
+        Value::String(text) => {
+            for (name, whole) in given {
+                if text.contains(name) {
+                    let read: Option<Value> = serde_json::from_str(whole).ok().map(simple);
+                    let word = match read {
+                        Some(Value::String(text)) => text,
+                        Some(value) => value.to_string(),
+                        None => whole.clone(),
+                    };
+                    *text = text.replace(name, &word);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, given)),
+        Value::Object(entries) => entries.values_mut().for_each(|item| fill(item, given)),
+        _ => {}
+    }
+}
+
+/// What a call gave, without what it says about it: the one value of a query, the result of a calculation.
+fn simple(value: Value) -> Value {
+    if let Some(result) = value.get("result") {
+        return result.clone();
+    }
+    match value.get("rows").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([Value::Array(cells)]) if cells.len() == 1 => cells[0].clone(),
+        _ => value,
+    }
+}
