@@ -261,6 +261,7 @@ const checks = {
     await page.waitForSelector(".keep", SLOW);
     await assertNoSideways(page);
     assert.ok(await page.isVisible(".bar .label"));
+    assert.equal(await page.$eval(".planner span", (label) => label.getClientRects().length), 1, "the name of a choice stands on one line");
     await assertAccessible(page);
     return faults;
   },

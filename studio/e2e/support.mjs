@@ -37,17 +37,19 @@ function browserPath() {
   throw new Error("no chromium: set CHROMIUM to its path");
 }
 
-/** A page of its own that notes whatever it should not do. */
+/** A page of its own that notes whatever it should not do. `at`: where it finds the server, when that is not `base`. */
 export async function open(browser, options = {}) {
+  const own = `${options.at ?? base}/`;
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light", ...options });
   const page = await context.newPage();
   const faults = [];
   page.on("request", (request) => {
-    if (!request.url().startsWith(`${base}/`) && !request.url().startsWith("data:")) faults.push(`outside request: ${request.url()}`);
+    if (!request.url().startsWith(own) && !request.url().startsWith("data:")) faults.push(`outside request: ${request.url()}`);
   });
   page.on("console", (message) => {
-    // A refused order is logged by the browser itself; the checks that provoke one say so.
-    if (message.type() === "error" && !options.isRefused) faults.push(`console: ${message.text()}`);
+    // What is refused, and a line that breaks, is logged by the browser itself; the checks that provoke it say so.
+    const isProvoked = (options.isRefused && /status of 4\d\d/.test(message.text())) || (options.isBroken && /net::ERR_/.test(message.text()));
+    if (message.type() === "error" && !isProvoked) faults.push(`console: ${message.text()}`);
   });
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
   await page.addInitScript(() => {
@@ -76,21 +78,46 @@ export async function assertNoSideways(page) {
 }
 
 /** A way to the server that breaks off the first `times` streams after so many bytes, in the middle of a word. */
-export async function brittle(times, bytes) {
+export function brittle(times, bytes) {
+  return way((answer, response, count) => {
+    let left = count <= times ? bytes : Infinity;
+    answer.on("data", (piece) => {
+      response.write(piece.subarray(0, Math.min(left, piece.length)), () => left <= 0 && setTimeout(() => response.destroy(), HEARD_MS));
+      left -= piece.length;
+      if (left <= 0) answer.destroy();
+    });
+    answer.on("end", () => left > 0 && response.end());
+  });
+}
+
+/** A way to the server on which every event takes its time, so that each can be seen. */
+export function slow(milliseconds) {
+  return way((answer, response) => {
+    let rest = "";
+    let before = Promise.resolve();
+    answer.setEncoding("utf8").on("data", (piece) => {
+      const events = (rest + piece).split("\n\n");
+      rest = events.pop();
+      for (const event of events) before = before.then(() => new Promise((resolve) => setTimeout(resolve, milliseconds))).then(() => response.write(`${event}\n\n`));
+    });
+    answer.on("end", () => before.then(() => response.end(rest)));
+  });
+}
+
+/** A way to the server: `pass` hands on what a stream says, the how-manyth it is; all else goes through as it is. */
+async function way(pass) {
   const streams = [];
   const proxy = createServer((request, response) => {
     const isStream = request.url.includes("/stream");
-    let left = isStream && streams.push(request.url) <= times ? bytes : Infinity;
+    const count = isStream ? streams.push(request.url) : 0;
     const target = new URL(request.url, base);
-    const onward = forward(target, { method: request.method, headers: { ...request.headers, host: target.host } }, (answer) => {
+    // The server takes orders only from pages of its own.
+    const headers = { ...request.headers, host: target.host, ...(request.headers.origin ? { origin: target.origin } : {}) };
+    const onward = forward(target, { method: request.method, headers }, (answer) => {
       response.writeHead(answer.statusCode, answer.headers);
       response.flushHeaders();
-      answer.on("data", (piece) => {
-        response.write(piece.subarray(0, Math.min(left, piece.length)), () => left <= 0 && setTimeout(() => response.destroy(), HEARD_MS));
-        left -= piece.length;
-        if (left <= 0) answer.destroy();
-      });
-      answer.on("end", () => left > 0 && response.end());
+      if (isStream) pass(answer, response, count);
+      else answer.pipe(response);
       answer.on("error", () => response.destroy());
     });
     onward.on("error", () => response.destroy());

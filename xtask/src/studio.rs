@@ -60,7 +60,7 @@ fn in_a_browser(workspace: &Workspace, studio: &Path) -> Result<(), String> {
         let mut node = Command::new("node");
         node.arg(&script).arg(&served.url).current_dir(studio);
         if page == "assistant" {
-            // Rules plan and answer at once: too quick to be seen growing, or to be stopped.
+            // Rules answer at once: before a page can hear their words one by one, which are not kept.
             node.env("INSTANT", "1");
         }
         let status = node.status();

@@ -11,18 +11,20 @@ use superstep::model::{ModelInfo, ModelKind, SharedModel};
 use superstep::tool::{SharedTool, Tools};
 use superstep::{Code, Error, Result};
 use superstep_documents::Documents;
-use superstep_server::{App, Limit, Models, Problem, served};
+use superstep_server::{App, Limit, Models, Problem, served_noting};
 
+mod installation;
 mod settings;
 
+pub use installation::Installation;
 pub use settings::Settings;
 
 use crate::data::{Catalog, Data};
 use crate::desk::Desk;
 use crate::graph::draw;
-use crate::http::{Options, routes};
-use crate::policy::{Policy, UnknownUser};
-use crate::profile::Profiles;
+use crate::http::{Options, noted, routes};
+use crate::policy::{Policy, Rights, UnknownUser};
+use crate::profile::{Profile, Profiles};
 use crate::rules::{LABEL, Synonyms, rules};
 use crate::sample;
 use crate::tools::{ToolSettings, joined, tools};
@@ -39,7 +41,7 @@ pub fn app(settings: Settings, models: Models) -> Result<App> {
         door.open()?;
     }
     let room = door.clone();
-    let graph = served(draw().compile()?, move |order| room.open()?.desk(&Options::read(&order.options)));
+    let graph = served_noting(draw().compile()?, move |order| room.open()?.desk(&Options::read(&order.options)), noted);
     Ok(App::new("assistant", "Assistant").graph(graph).routes(routes(door)).page("assistant.html"))
 }
 
@@ -156,13 +158,18 @@ impl Office {
     /// # Errors
     /// 403 for others.
     pub(crate) fn check_user(&self, user: &str) -> Result<(), Problem> {
+        self.profile(user).map(|_| ())
+    }
+
+    fn profile(&self, user: &str) -> Result<&Profile, Problem> {
         let Desk { policy, profiles, .. } = &self.0.desk;
-        let takes_guests = policy.unknown_user() == UnknownUser::Guest && profiles.get("guest").is_some();
-        match profiles.get(user).is_some() || takes_guests {
-            true => Ok(()),
-            false => Err(Problem::new(403, Code::PolicyRefused, format!("nobody knows the user `{user}`"))
-                .hint("`GET /api/assistant/settings` lists the users")),
-        }
+        // Who says nothing at all is no guest either: what belongs to nobody must not be theirs.
+        let takes_guests = policy.unknown_user() == UnknownUser::Guest && !user.is_empty();
+        let guest = || profiles.get("guest").filter(|_| takes_guests);
+        profiles.get(user).or_else(guest).ok_or_else(|| {
+            Problem::new(403, Code::PolicyRefused, format!("nobody knows the user `{user}`"))
+                .hint("`GET /api/assistant/settings` lists the users")
+        })
     }
 
     /// Who answers with these options.
@@ -173,31 +180,40 @@ impl Office {
         }
     }
 
-    /// What can be chosen, and what is configured.
-    pub(crate) fn described(&self) -> Value {
+    /// What can be chosen, and what of all that is configured a user may use. Nobody in particular may use nothing.
+    ///
+    /// # Errors
+    /// 403 for a user that nobody knows.
+    pub(crate) fn described(&self, user: Option<&str>) -> Result<Value, Problem> {
         let Inner { desk, data, documents, examples, .. } = &*self.0;
+        let rights = user.map(|user| self.profile(user)).transpose()?.map(|profile| desk.policy.rights(profile));
+        let rights = rights.unwrap_or_default();
         let users = desk.profiles.users().filter_map(|id| {
             let profile = desk.profiles.get(id)?;
             Some(json!({ "id": id, "name": profile.name, "role": profile.role }))
         });
-        let tools = desk.tools().given().map(|spec| {
+        let tools = desk.tools().given().filter(|spec| rights.allows(&spec.name)).map(|spec| {
             let is_destructive = spec.annotations.destructive || desk.policy.asks_about(&spec.name);
             json!({ "name": spec.name, "description": spec.description, "destructive": is_destructive })
         });
-        let tables = data.catalog().tables.iter();
+        let tables = data.catalog().tables.iter().filter(|table| may_ask(&rights, &table.name));
         let tables = tables.map(|table| json!({ "name": table.name, "about": table.about, "rows": table.rows }));
+        let tables: Vec<Value> = tables.collect();
+        let name = (!tables.is_empty()).then(|| data.name());
+        let documents =
+            documents.as_ref().filter(|_| ["search_docs", "read_file"].iter().any(|tool| rights.allows(tool)));
         let Limit { most, within, at_once } = self.limit();
-        json!({
+        Ok(json!({
             "models": self.models(),
             "users": users.collect::<Vec<_>>(),
             "tools": tools.collect::<Vec<_>>(),
-            "data": { "name": data.name(), "tables": tables.collect::<Vec<_>>() },
-            "documents": documents.as_ref().map_or(0, |documents| documents.documents()),
+            "data": { "name": name, "tables": tables },
+            "documents": documents.map_or(0, |documents| documents.documents()),
             "examples": examples,
             "limits": {
                 "messageBytes": self.message_bytes(), "turns": most, "withinSeconds": within.as_secs(), "atOnce": at_once,
             },
-        })
+        }))
     }
 
     fn models(&self) -> Vec<Value> {
@@ -229,6 +245,11 @@ fn all_tools(settings: &Settings, data: &Arc<Data>, documents: Option<&Arc<Docum
         ..ToolSettings::new(data.clone())
     };
     joined(tools(&own)?, settings.more_tools.clone())
+}
+
+/// Whether somebody may read a table, and has a tool to do so.
+fn may_ask(rights: &Rights, table: &str) -> bool {
+    rights.reads(table) && ["bq_query", "list_tables", "describe_table"].iter().any(|tool| rights.allows(tool))
 }
 
 /// `{name, kind, label}` of who answers.

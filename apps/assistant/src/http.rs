@@ -24,9 +24,10 @@ mod asked;
 mod known;
 mod shown;
 
-use answering::{Answering, heard};
+use answering::{Answering, heard, question};
 pub use asked::Options;
-use asked::{Asking, Format, Listing, Reader, Streaming, Whose};
+pub(crate) use asked::noted;
+use asked::{Asking, Format, Listing, Looking, Streaming, Whose};
 use known::{known, owned, started};
 use shown::{answered, options, shown};
 
@@ -100,16 +101,16 @@ async fn ask(
 
 /// How a conversation stands.
 #[utoipa::path(
-    get, path = "/api/assistant/{id}", tag = "assistant", params(("id" = String, Path), Reader),
+    get, path = "/api/assistant/{id}", tag = "assistant", params(("id" = String, Path), Whose),
     responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND))
 )]
 async fn read(
     State(desk): State<Desk>,
     office: Office,
     Path(id): Path<String>,
-    Asks(reader): Asks<Reader>,
+    Asks(whose): Asks<Whose>,
 ) -> Result<Json<Value>, Problem> {
-    let record = owned(&desk, id, reader.user_id.as_deref()).await?;
+    let record = owned(&desk, &office, (&id, &whose.user_id)).await?;
     Ok(Json(shown(&desk, &office, &record).await?))
 }
 
@@ -120,11 +121,12 @@ async fn read(
 )]
 async fn stream(
     State(desk): State<Desk>,
+    office: Office,
     Path(id): Path<String>,
     Asks(asked): Asks<Streaming>,
     After(after): After,
 ) -> Result<Response, Problem> {
-    let record = owned(&desk, id, asked.user_id.as_deref()).await?;
+    let record = owned(&desk, &office, (&id, &asked.user_id)).await?;
     // From the beginning, whatever the reader has: another view knows what is open by what came before.
     let whole = asked.format != Format::Events;
     let feed = desk.watch(&record.thread, after.filter(|_| !whole)).await?;
@@ -133,11 +135,11 @@ async fn stream(
 
 /// Answers what a conversation asks back: what was meant, or whether a tool may be used.
 #[utoipa::path(
-    post, path = "/api/assistant/{id}/answer", tag = "assistant", params(("id" = String, Path), Reader),
+    post, path = "/api/assistant/{id}/answer", tag = "assistant", params(("id" = String, Path), Whose),
     request_body = Answering,
     responses(
         (status = ACCEPTED), (status = FORBIDDEN), (status = NOT_FOUND),
-        (status = CONFLICT, description = "It does not ask anything"),
+        (status = CONFLICT, description = "It does not ask anything, or something else"),
         (status = UNPROCESSABLE_ENTITY, description = "That is no answer to what it asks"),
     )
 )]
@@ -145,26 +147,27 @@ async fn answer(
     State(desk): State<Desk>,
     office: Office,
     (visitor, Path(id)): (Visitor, Path<String>),
-    Asks(reader): Asks<Reader>,
+    Asks(whose): Asks<Whose>,
     Body(answering): Body<Answering>,
 ) -> Result<Response, Problem> {
-    let record = owned(&desk, id, reader.user_id.as_deref()).await?;
-    let thread = record.thread.clone();
-    let state = desk.served(GRAPH)?.state(&thread).await?;
-    let Some(question) = state.questions().next().filter(|_| record.status == RunStatus::Waiting) else {
-        let detail = format!("conversation `{thread}` does not ask anything");
-        return Err(Problem::conflict(detail).on_thread(&thread));
-    };
-    let answers = Answers::from([(question.id, heard(answering, &question.value)?)]);
+    let record = owned(&desk, &office, (&id, &whose.user_id)).await?;
+    let (thread, asked) = (&record.thread, answering.question_id.clone());
+    let open = question(&desk, &record, &asked).await?;
+    let answers = Answers::from([(open.id, heard(answering, &open.value)?)]);
     let order = Order::new(GRAPH, thread.clone(), What::Answer(answers));
+    let order = order.options(options(&desk, &record).await?.to_json());
     let pass = desk.admit(GRAPH, visitor, office.limit_at_once())?;
-    desk.start_admitted(order.options(options(&desk, &record).await?.to_json()), pass).await?;
-    Ok(accepted(&thread))
+    if let Err(problem) = desk.start_admitted(order, pass).await {
+        // Where somebody else was quicker, that is what is wrong.
+        question(&desk, &known(&desk, &id).await?, &asked).await?;
+        return Err(problem);
+    }
+    Ok(accepted(thread))
 }
 
 /// Stops the turn of a conversation; one that waits for an answer is set aside.
 #[utoipa::path(
-    post, path = "/api/assistant/{id}/stop", tag = "assistant", params(("id" = String, Path), Reader),
+    post, path = "/api/assistant/{id}/stop", tag = "assistant", params(("id" = String, Path), Whose),
     responses(
         (status = ACCEPTED), (status = FORBIDDEN), (status = NOT_FOUND),
         (status = CONFLICT, description = "No turn runs"),
@@ -172,10 +175,11 @@ async fn answer(
 )]
 async fn stop(
     State(desk): State<Desk>,
+    office: Office,
     Path(id): Path<String>,
-    Asks(reader): Asks<Reader>,
+    Asks(whose): Asks<Whose>,
 ) -> Result<Response, Problem> {
-    let record = owned(&desk, id, reader.user_id.as_deref()).await?;
+    let record = owned(&desk, &office, (&id, &whose.user_id)).await?;
     match record.status {
         RunStatus::Waiting => desk.set_aside(&record.thread).await?,
         _ => desk.stop(&record.thread, Stop::Now)?,
@@ -229,10 +233,13 @@ async fn forget(
     }
 }
 
-/// What can be chosen, and what is configured.
-#[utoipa::path(get, path = "/api/assistant/settings", tag = "assistant", responses((status = OK)))]
-async fn settings(office: Office) -> Json<Value> {
-    Json(office.described())
+/// What can be chosen, and what the user who asks may use of what is configured.
+#[utoipa::path(
+    get, path = "/api/assistant/settings", tag = "assistant", params(Looking),
+    responses((status = OK), (status = FORBIDDEN))
+)]
+async fn settings(office: Office, Asks(looking): Asks<Looking>) -> Result<Json<Value>, Problem> {
+    Ok(Json(office.described(looking.user_id.as_deref())?))
 }
 
 /// A body that is too long has a message that is.

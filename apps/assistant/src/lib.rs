@@ -49,7 +49,7 @@ pub mod tools;
 mod turn;
 pub mod verdict;
 
-pub use app::{Settings, app};
+pub use app::{Installation, Settings, app};
 pub use desk::{Desk, Limits, WithoutModel};
 pub use graph::{draw, graph};
 pub use http::Options;

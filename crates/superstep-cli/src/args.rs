@@ -7,8 +7,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::extras::Extras;
 
+mod assistant;
 mod suggestions;
 
+pub(crate) use assistant::{DemoAssistant, Own};
 pub(crate) use suggestions::{DemoSuggestions, Eval, EvalWhat, Looking, Mcp, McpServe, McpTools, McpWhat};
 
 /// Durable agent graphs: run them, watch them, stop them, take them up again.
@@ -88,7 +90,8 @@ pub(crate) enum Command {
   superstep demo debate --topic \"Should AI be regulated?\" --rounds 2
   superstep demo debate --approval before-summary
   superstep demo debate --model weights             in a build with weights: a language model on this machine
-  superstep demo suggestions --post \"How do I roll back a deployment?\"")]
+  superstep demo suggestions --post \"How do I roll back a deployment?\"
+  superstep demo assistant --ask \"What are our top 5 products by revenue?\"")]
     Demo(Demo),
     /// Run a graph
     #[command(before_long_help = "Examples:
@@ -131,7 +134,8 @@ pub(crate) enum Command {
         visible_alias = "up",
         before_long_help = "Examples:
   superstep serve
-  superstep serve --port 0 --open"
+  superstep serve --port 0 --open
+  superstep serve --assistant assistant.toml        the assistant over data of your own"
     )]
     Serve(Serve),
     /// Ask an application the questions of its sample, and count what is right
@@ -189,6 +193,8 @@ pub(crate) struct Run {
     /// What to tell on stdout while it runs
     #[arg(short, long, value_name = "MODE")]
     pub(crate) stream: Option<Stream>,
+    #[command(flatten)]
+    pub(crate) own: Own,
 }
 
 /// What a run tells on stdout while it runs.
@@ -214,6 +220,8 @@ pub(crate) struct Resume {
     /// What to tell on stdout while it runs
     #[arg(short, long, value_name = "MODE")]
     pub(crate) stream: Option<Stream>,
+    #[command(flatten)]
+    pub(crate) own: Own,
 }
 
 #[derive(Debug, Args)]
@@ -308,21 +316,8 @@ pub(crate) enum DemoWhat {
     Debate(DemoDebate),
     /// Somebody posts a question, and gets what to read and one next action
     Suggestions(DemoSuggestions),
-    /// A question about a sample shop is planned, looked up, checked and answered
+    /// A question about a sample shop, or data of your own, is planned, looked up, checked and answered
     Assistant(DemoAssistant),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DemoAssistant {
-    /// What is asked
-    #[arg(long, value_name = "TEXT", default_value = "How many orders shipped late in October?")]
-    pub(crate) ask: String,
-    /// Who asks: ana, sam, mia, kim or guest
-    #[arg(long, default_value = "ana")]
-    pub(crate) user: String,
-    /// Who plans and answers: local (rules), a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
-    #[arg(long, default_value = "local")]
-    pub(crate) model: String,
 }
 
 #[derive(Debug, Args)]
@@ -372,6 +367,8 @@ pub(crate) struct Serve {
     pub(crate) debates: Debates,
     #[command(flatten)]
     pub(crate) looking: Looking,
+    #[command(flatten)]
+    pub(crate) own: Own,
 }
 
 /// How the debate platform is run.

@@ -27,6 +27,15 @@ pub(crate) fn find(setup: &Setup, name: &str) -> Result<Arc<dyn Served>, Failure
     }
 }
 
+/// Whether a name stands for this graph of an application.
+pub(crate) fn stands_for(setup: &Setup, name: &str, graph: &str) -> bool {
+    match setup.settings.graphs.get(name) {
+        Some(GraphSource::Rust(inner)) => inner == graph,
+        Some(_) => false,
+        None => name == graph,
+    }
+}
+
 /// The names of all graphs.
 pub(crate) fn names(setup: &Setup) -> Result<Vec<String>, Failure> {
     let apps = apps(setup)?;

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use superstep::Code;
-use superstep_server::{Order, RunStatus, ShownQuestion, What};
+use superstep_server::{Desk, Order, RunStatus, ShownQuestion, What};
 
 use crate::args::{Global, Resume};
 use crate::ask;
 use crate::failure::{Failure, resume_command};
-use crate::local::{Known, known};
+use crate::local::{Known, known, record};
 use crate::log;
 use crate::out::Out;
 use crate::run::{RunView, WAITING, attend, end};
@@ -16,8 +16,11 @@ use crate::setup::Setup;
 /// Goes on with a thread.
 pub(crate) async fn resume(asked: &Resume, global: &Global, out: &Out) -> Result<u8, Failure> {
     log::listen(global, false);
-    let setup = Setup::load(global)?;
-    let known = known(&setup, setup.look().await?, &asked.thread).await?;
+    let mut setup = Setup::load(global)?;
+    let config = setup.look().await?;
+    let record = record(&Desk::open([], config.clone())?, &asked.thread).await?;
+    setup.assist(&asked.own, &record.graph).await?;
+    let known = known(&setup, config, &asked.thread).await?;
     let Some(what) = what(&known, asked.answer.as_deref(), out).await? else { return Ok(WAITING) };
     let record = &known.record;
     let order = Order::new(&record.graph, &record.thread, what).options(record.options.clone());

@@ -27,7 +27,8 @@ pub(crate) const WAITING: u8 = 10;
 /// Runs a graph.
 pub(crate) async fn run(asked: &Run, global: &Global, out: &Out) -> Result<u8, Failure> {
     log::listen(global, false);
-    let setup = Setup::load(global)?;
+    let mut setup = Setup::load(global)?;
+    setup.assist(&asked.own, &asked.graph).await?;
     let graph = graphs::find(&setup, &asked.graph)?;
     let input = input(asked.input.as_deref())?;
     let (example, drawing) = (example(&*graph), graph.drawing());

@@ -24,6 +24,9 @@ pub(crate) async fn serve(asked: &Serve, global: &Global, out: &Out) -> Result<u
     let mut setup = Setup::load(global)?;
     setup.debates = asked.debates.settings();
     setup.suggestions = asked.looking.settings(setup.is_offline)?;
+    if let Some(assistant) = asked.own.settings(setup.is_offline).await? {
+        setup.assistant = assistant;
+    }
     let apps = graphs::all(&setup)?;
     let pages: Vec<String> = apps.iter().filter(|app| app.page.is_some()).map(|app| format!("/{}", app.name)).collect();
     let graphs: Vec<String> = apps.iter().flat_map(|app: &App| &app.graphs).map(|it| it.name().to_owned()).collect();

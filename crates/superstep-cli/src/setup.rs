@@ -9,9 +9,10 @@ use superstep::Code;
 use superstep::settings::{Checkpoints, Origin, Settings};
 use superstep_server::Config;
 
-use crate::args::Global;
+use crate::args::{Global, Own};
 use crate::extras::Extras;
 use crate::failure::Failure;
+use crate::graphs;
 use crate::out::Out;
 
 /// Where threads are kept unless told.
@@ -53,6 +54,17 @@ impl Setup {
         let assistant = superstep_assistant::Settings::sample(ASSISTANT);
         let is_offline = global.offline;
         Ok(Self { settings, folder, is_offline, extras, debates, suggestions, assistant, is_usual_store })
+    }
+
+    /// Lets the assistant work with what a file says, where the graph of this name is its graph: what is wrong with that file
+    /// keeps no other graph from running.
+    pub(crate) async fn assist(&mut self, own: &Own, graph: &str) -> Result<(), Failure> {
+        if graphs::stands_for(self, graph, "assistant")
+            && let Some(assistant) = own.settings(self.is_offline).await?
+        {
+            self.assistant = assistant;
+        }
+        Ok(())
     }
 
     /// Opens the stores to run something; makes the usual one when it is not there.

@@ -23,6 +23,7 @@ mod shown;
 pub use graph::{served, served_noting};
 pub use order::{Order, What, fresh_run, fresh_thread};
 pub use running::{Ended, Running};
+pub(crate) use shown::outward;
 pub use shown::{Shown, ShownQuestion, ShownTask};
 
 use crate::config::Stores;

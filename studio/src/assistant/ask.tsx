@@ -7,7 +7,7 @@ import type { Approval, Clarification, Decision, Question } from "./types";
 const words = text.ask;
 
 interface Props {
-  answer(answer: unknown): Promise<void>;
+  answer(questionId: string, answer: unknown): Promise<void>;
   failed(problem: unknown): void;
 }
 
@@ -15,13 +15,13 @@ export function Ask({ question, ...props }: Props & { question: Question }) {
   return question.kind === "approval" ? <MayIt question={question} {...props} /> : <WhichOne question={question} {...props} />;
 }
 
-function useSending({ answer, failed }: Props) {
+function useSending({ id }: Question, { answer, failed }: Props) {
   const [isSending, setSending] = useState(false);
   const send = async (what: unknown) => {
     if (isSending) return;
     setSending(true);
     try {
-      await answer(what);
+      await answer(id, what);
     } catch (problem) {
       failed(problem);
     } finally {
@@ -32,7 +32,7 @@ function useSending({ answer, failed }: Props) {
 }
 
 function WhichOne({ question, ...props }: Props & { question: Clarification }) {
-  const { isSending, send } = useSending(props);
+  const { isSending, send } = useSending(question, props);
   const [own, setOwn] = useState("");
   const choices = (question.choices ?? []).map((choice) =>
     typeof choice === "string" ? { label: choice, value: choice as unknown } : { label: choice.label ?? String(choice.value), value: choice.value ?? choice.label },
@@ -68,7 +68,7 @@ function WhichOne({ question, ...props }: Props & { question: Clarification }) {
 }
 
 function MayIt({ question, ...props }: Props & { question: Approval }) {
-  const { isSending, send } = useSending(props);
+  const { isSending, send } = useSending(question, props);
   const given = JSON.stringify(question.arguments ?? {}, null, 2);
   const [changed, setChanged] = useState<string>();
   const [wrong, setWrong] = useState("");

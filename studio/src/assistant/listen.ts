@@ -2,7 +2,7 @@
 import { useReducer } from "react";
 import { post, Problem } from "../shared/api";
 import { useRun, type LineIs } from "../shared/listen";
-import { sessionSource } from "./follow";
+import { sessionAddress, sessionSource } from "./follow";
 import { fresh, reduce, type Conversation } from "./state";
 import { text } from "./strings";
 import type { RunEvent, Snapshot } from "./types";
@@ -13,17 +13,16 @@ export interface Listening {
   line: LineIs;
   refused?: Problem;
   say(message: string, model: string): Promise<void>;
-  answer(answer: unknown): Promise<void>;
+  answer(questionId: string, answer: unknown): Promise<void>;
   stop(): Promise<void>;
 }
 
-export function useSession(id: string): Listening {
+export function useSession(id: string, userId: string): Listening {
   const [conversation, dispatch] = useReducer(reduce, id, fresh);
-  const address = `/api/assistant/${encodeURIComponent(id)}`;
   // Also of a conversation that is over events are heard: they tell its plans, which the snapshot does not.
   const { isLoaded, line, refused, again } = useRun<Snapshot, RunEvent>({
-    address,
-    source: sessionSource(id),
+    address: sessionAddress(id, userId),
+    source: sessionSource(id, userId),
     status: conversation.status,
     last: conversation.last,
     snapshot: (snapshot, isLast) => dispatch({ type: "snapshot", snapshot, isLast }),
@@ -35,17 +34,23 @@ export function useSession(id: string): Listening {
     line,
     refused,
     say: async (message, model) => {
-      await begin({ message, sessionId: id, userId: conversation.userId ?? "", ...(model ? { model } : {}) });
+      await begin({ message, sessionId: id, userId, ...(model ? { model } : {}) });
       dispatch({ type: "asked", message });
       again();
     },
-    answer: async (answer) => {
-      await post(`${address}/answer`, { answer });
+    answer: async (questionId, answer) => {
+      try {
+        await post(sessionAddress(id, userId, "/answer"), { questionId, answer });
+      } catch (problem) {
+        // Somebody else was quicker: what is asked now is another question, or none.
+        if (problem instanceof Problem && problem.status === 409) again();
+        throw problem;
+      }
       dispatch({ type: "answered", answer: typeof answer === "string" ? answer : undefined });
       again();
     },
     stop: async () => {
-      await post(`${address}/stop`, {});
+      await post(sessionAddress(id, userId, "/stop"), {});
       // Nobody speaks while it waits, so nobody would tell that it was stopped.
       if (conversation.status === "waiting") again();
     },

@@ -12,7 +12,7 @@ import { remember, remembered } from "../shared/theme";
 import { Composer } from "./composer";
 import { begin } from "./listen";
 import { Room } from "./room";
-import { Side } from "./side";
+import { Side, Who } from "./side";
 import { text } from "./strings";
 import type { Settings } from "./types";
 
@@ -25,23 +25,35 @@ function Page() {
   const [settings, setSettings] = useState<Settings>();
   const [isAsked, setAsked] = useState(false);
   const [chosen, setChosen] = useState(remembered(USER) ?? "");
-  useEffect(() => {
-    // Without settings the page still works: the server has its own defaults.
-    json<Settings>("/api/assistant/settings").then(setSettings, () => {}).finally(() => setAsked(true));
-  }, []);
-  const go = (address: string) => location.assign(address);
-  useKeys({ n: () => go("/assistant") });
   const known = settings?.users.find((user) => user.id === chosen) ?? settings?.users[0];
   const userId = known?.id ?? (isAsked ? chosen || NOBODY : "");
+  useEffect(() => {
+    const ending = new AbortController();
+    // First who there is, then what the one who asks may use. Without settings the page still works: the server has its own defaults.
+    const address = `/api/assistant/settings${userId && `?${new URLSearchParams({ userId })}`}`;
+    const asking = json<Settings>(address, { signal: ending.signal }).then(setSettings, () => {});
+    void asking.finally(() => !ending.signal.aborted && setAsked(true));
+    return () => ending.abort();
+  }, [userId]);
+  const go = (address: string) => location.assign(address);
+  useKeys({ n: () => go("/assistant") });
   const choose = (user: string) => {
     remember(USER, user);
     setChosen(user);
-    // A conversation belongs to the one who began it.
-    if (id) go("/assistant");
   };
   if (id) {
-    const beside = (owner: string | undefined, stamp: string) => <Side settings={settings} userId={owner ?? userId} id={id} stamp={stamp} choose={choose} />;
-    return <Frame keys={text.pressed} here={<a href="/assistant">{text.fresh}</a>}><Room id={id} settings={settings} beside={beside} /></Frame>;
+    // A conversation belongs to the one who began it.
+    const leave = (user: string) => {
+      choose(user);
+      go("/assistant");
+    };
+    const beside = (stamp: string) => <Side settings={settings} userId={userId} id={id} stamp={stamp} choose={leave} />;
+    const who = <Who settings={settings} userId={userId} choose={choose} />;
+    return (
+      <Frame keys={text.pressed} here={<a href="/assistant">{text.fresh}</a>}>
+        {userId === "" ? <main id="content" class="desk" tabIndex={-1} aria-busy={true} /> : <Room key={userId} id={id} userId={userId} settings={settings} beside={beside} who={who} />}
+      </Frame>
+    );
   }
   return (
     <Frame keys={text.pressed} here={<span>{text.page}</span>}>

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isEmptyOutput, rowsOf, sqlOf, telling, textOf } from "./output";
+import { doing, isEmptyOutput, rowsOf, sqlOf, telling, textOf } from "./output";
 
 it("reads a table from an object, from text and from a message", () => {
   const table = { columns: ["month", "n"], rows: [["Oct", 7], ["Nov", null]], count: 40, truncated: true };
@@ -31,6 +31,21 @@ it("tells a call by its telling part, in short", () => {
   ];
   for (const [args, words] of cases) expect(telling("tool", args)).toBe(words);
   expect(telling("tool", { query: "word ".repeat(60) }).length).toBeLessThanOrEqual(90);
+});
+
+it("says what a call does in words: why it is made, else what its tool is for, never its SQL", () => {
+  const sql = "SELECT count(*) FROM order_items i JOIN \"orders\" o ON i.order_id = o.id LEFT JOIN orders p ON 1 = 1 WHERE o.status = 'LATE'";
+  const cases: [string, unknown, string, string][] = [
+    ["bq_query", { sql }, "counts late orders", "counts late orders"],
+    ["bq_query", { sql }, "", "Asks the data about order items, orders"],
+    ["bq_query", { sql: "SELECT 1" }, "", "Asks the data"],
+    ["search_docs", { query: "late order", limit: 8 }, "", "Looks in the documents for “late order”"],
+    ["now", {}, "", "Looks at the clock"],
+    ["crm_find", { name: "Miller" }, "", "crm find: Miller"],
+    ["crm_find", { sql }, "", "crm find: order items, orders"],
+    ["crm_find", undefined, "", "crm find"],
+  ];
+  for (const [tool, args, why, words] of cases) expect(doing(tool, args, why)).toBe(words);
 });
 
 it("shows what is no table as text", () => {

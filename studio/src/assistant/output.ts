@@ -1,4 +1,5 @@
 /** What tools were asked and what they gave, put so that a person can read it. */
+import { text } from "./strings";
 
 const LONGEST = 90;
 
@@ -68,6 +69,21 @@ export function telling(tool: string, args: unknown): string {
   const first = ["query", "q", "expression", "path", "table", "url"].map((name) => args[name]).find((value) => typeof value === "string");
   const some = first ?? Object.values(args).find((value) => typeof value === "string" && value !== "");
   return typeof some === "string" ? brief(some) : tool;
+}
+
+/** What a query is about: its tables, each once. */
+function tablesOf(sql: string): string {
+  const names = [...sql.matchAll(/\b(?:from|join)\s+["`[]?([\p{L}_][\p{L}\p{N}_.]*)/giu)].map(([, name]) => name!.replaceAll("_", " "));
+  return [...new Set(names)].join(", ");
+}
+
+/** What a call does, in words and never in SQL: the reason the plan gives, else what its tool is for. */
+export function doing(tool: string, args: unknown, why: string): string {
+  if (why) return why;
+  const isQuery = isObject(args) && typeof args.sql === "string";
+  const told = telling("", args);
+  const about = isQuery ? tablesOf(String(args.sql)) : told;
+  return text.step.does[tool]?.(about) ?? text.step.other(tool.replaceAll("_", " "), about);
 }
 
 export function brief(words: string): string {

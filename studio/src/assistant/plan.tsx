@@ -1,7 +1,7 @@
 /** The plan that ticks itself off: what is run, why, what came of it, and the second try. */
 import { memo } from "react";
 import { took } from "../shared/time";
-import { rowsOf, sqlOf, telling, textOf } from "./output";
+import { doing, rowsOf, sqlOf, textOf } from "./output";
 import { StepSign } from "./signs";
 import type { Step, Turn } from "./state";
 import { text } from "./strings";
@@ -38,7 +38,7 @@ const OneStep = memo(function OneStep({ step }: { step: Step }) {
       <details>
         <summary>
           <StepSign of={state} />
-          <span class="what"><code>{tool}</code> <span class="why" dir="auto">{why || telling("", step.args)}</span></span>
+          <span class="what"><span class="why" dir="auto">{doing(tool, step.args, why)}</span> <code>{tool}</code></span>
           <span class="came">{text.step.state[state]}{durationMs !== undefined && ` · ${took(durationMs)}`}</span>
         </summary>
         <Inside step={step} />
@@ -53,16 +53,27 @@ function Inside({ step }: { step: Step }) {
   const isOver = state === "done" || state === "empty" || state === "failed";
   return (
     <div class="inside">
-      {sql && <Part name={text.step.sql} content={sql} />}
-      {(!sql || hasMore(args)) && args !== undefined && <Part name={text.step.input} content={textOf(args)} />}
       {error && <Part name={text.step.error} content={error} />}
       {output !== undefined ? <Output output={output} /> : !isOver && <p class="empty">{text.step.noOutput}</p>}
+      {args !== undefined && (
+        <details class="behind">
+          <summary>{text.step.inside}</summary>
+          {sql && <Part name={text.step.sql} content={sql} />}
+          {(!sql || hasMore(args)) && <Part name={text.step.input} content={textOf(beside(args))} />}
+        </details>
+      )}
     </div>
   );
 }
 
 function hasMore(args: unknown): boolean {
   return typeof args === "object" && args !== null && Object.keys(args).some((name) => name !== "sql");
+}
+
+/** Arguments without the query, which has a place of its own. */
+function beside(args: unknown): unknown {
+  if (typeof args !== "object" || args === null) return args;
+  return Object.fromEntries(Object.entries(args).filter(([name]) => name !== "sql"));
 }
 
 function Part({ name, content }: { name: string; content: string }) {

@@ -22,20 +22,24 @@ import type { Settings } from "./types";
 
 interface Props {
   id: string;
+  /** Who looks; a conversation is shown to whoever began it. */
+  userId: string;
   settings?: Settings;
-  /** What stands beside it, once it is known whose conversation it is. */
-  beside(userId: string | undefined, stamp: string): ReactNode;
+  /** What stands beside it. */
+  beside(stamp: string): ReactNode;
+  /** Where another user is chosen. */
+  who: ReactNode;
 }
 
-export function Room({ id, settings, beside }: Props) {
-  const listening = useSession(id);
+export function Room({ id, userId, settings, beside, who }: Props) {
+  const listening = useSession(id, userId);
   const { conversation, isLoaded, refused, line } = listening;
   const slow = useSlow(!isLoaded && !refused);
   const title = brief(conversation.turns[0]?.asked[0] ?? "");
   useEffect(() => {
     document.title = [title, text.page].filter(Boolean).join(" · ");
   }, [title]);
-  if (refused) return <Missing problem={refused} />;
+  if (refused) return <Missing problem={refused} who={who} />;
   return (
     <main id="content" class="desk" tabIndex={-1} aria-busy={!isLoaded}>
       {isLoaded ? <Opened listening={listening} settings={settings} title={title} /> : (
@@ -45,7 +49,7 @@ export function Room({ id, settings, beside }: Props) {
           {slow > 1 && <p role="status">{text.loading}</p>}
         </div>
       )}
-      {isLoaded && beside(conversation.userId, `${conversation.status}-${conversation.turns.length}`)}
+      {isLoaded && beside(`${conversation.status}-${conversation.turns.length}`)}
     </main>
   );
 }
@@ -89,7 +93,7 @@ function Opened({ listening, settings, title }: { listening: Listening; settings
         </details>
       )}
       <Turns turns={turns} />
-      {question && <Ask key={JSON.stringify(question)} question={question} answer={listening.answer} failed={failed} />}
+      {question && <Ask key={question.id} question={question} answer={listening.answer} failed={failed} />}
       {problem && <Trouble problem={problem} />}
       {!isLive && turns.length > 0 && <KeepRow markdown={() => markdownOf(conversation)} address={`/assistant/${encodeURIComponent(id)}`} />}
       {!question && <Composer settings={settings} isRunning={isRunning} say={listening.say} />}
@@ -113,12 +117,13 @@ function speechesOf({ turns, question, status, last }: Conversation): Speech[] {
   return speeches;
 }
 
-function Missing({ problem }: { problem: Problem }) {
-  const what = problem.status === 404 ? text.missing : problem.status === 403 ? text.forbidden : problem.message;
+function Missing({ problem, who }: { problem: Problem; who: ReactNode }) {
+  const isOfAnother = problem.status === 403;
+  const what = problem.status === 404 ? text.missing : isOfAnother ? text.forbidden : problem.message;
   return (
     <main id="content" tabIndex={-1}>
       <h1>{what}</h1>
-      {problem.hint && <p>{problem.hint}</p>}
+      {isOfAnother ? who : problem.hint && <p>{problem.hint}</p>}
       <p><a href="/assistant">{text.fresh}</a></p>
     </main>
   );

@@ -21,19 +21,9 @@ interface Props {
 }
 
 export function Side({ settings, userId, id, stamp, choose }: Props) {
-  const user = settings?.users.find((one) => one.id === userId);
   return (
     <aside class="side" aria-label={text.page}>
-      {settings && settings.users.length > 0 && (
-        <div class="field">
-          <label for="user">{words.user}</label>
-          <select id="user" value={userId} onChange={(event) => choose(event.currentTarget.value)} aria-describedby={user?.role ? "user-role" : undefined}>
-            {!user && userId && <option value={userId}>{userId}</option>}
-            {settings.users.map((one) => <option key={one.id} value={one.id}>{one.name}</option>)}
-          </select>
-          {user?.role && <p class="hint" id="user-role">{user.role}</p>}
-        </div>
-      )}
+      <Who settings={settings} userId={userId} choose={choose} />
       {userId && <Sessions userId={userId} id={id} stamp={stamp} />}
       {userId && <Memory userId={userId} stamp={stamp} />}
       {settings && settings.tools.length > 0 && (
@@ -46,6 +36,22 @@ export function Side({ settings, userId, id, stamp, choose }: Props) {
         </Fold>
       )}
     </aside>
+  );
+}
+
+/** Who asks, chosen among those that the server knows. */
+export function Who({ settings, userId, choose }: Pick<Props, "settings" | "userId" | "choose">) {
+  if (!settings || settings.users.length === 0) return null;
+  const user = settings.users.find((one) => one.id === userId);
+  return (
+    <div class="field">
+      <label for="user">{words.user}</label>
+      <select id="user" value={userId} onChange={(event) => choose(event.currentTarget.value)} aria-describedby={user?.role ? "user-role" : undefined}>
+        {!user && userId && <option value={userId}>{userId}</option>}
+        {settings.users.map((one) => <option key={one.id} value={one.id}>{one.name}</option>)}
+      </select>
+      {user?.role && <p class="hint" id="user-role">{user.role}</p>}
+    </div>
   );
 }
 

@@ -90,8 +90,10 @@ describe("events", () => {
 
   it("a question waits, and the answer goes on with the same turn", () => {
     const value = { kind: "clarification", question: "Which Miller?", choices: ["Anna", "Bo"] };
-    const asked = told(fresh("s"), start("Orders of Miller"), whole("on_interrupt", { interrupts: [{ id: "i", value }] }), whole("on_chain_end", { output: { __interrupt__: [{ value }] } }));
-    expect(asked).toMatchObject({ status: "waiting", question: { question: "Which Miller?" }, turns: [{ status: "waiting" }] });
+    const asked = told(fresh("s"), start("Orders of Miller"), whole("on_interrupt", { interrupts: [{ id: "i", value }] }), whole("on_chain_end", { output: { __interrupt__: [{ id: "i", value }] } }));
+    expect(asked).toMatchObject({ status: "waiting", question: { id: "i", question: "Which Miller?" }, turns: [{ status: "waiting" }] });
+    const untold = told(fresh("s"), start("Orders of Miller"), whole("on_chain_end", { output: { __interrupt__: [{ id: "j", value }] } }));
+    expect(untold).toMatchObject({ status: "waiting", question: { id: "j" } });
     const answered = reduce(asked, { type: "answered", answer: "Anna" });
     expect(answered).toMatchObject({ status: "running", question: undefined, turns: [{ asked: ["Orders of Miller", "Anna"], status: "running" }] });
     expect(told(answered, whole("on_chain_start", { input: null }), plan(["a", "bq_query", late])).turns).toHaveLength(1);
@@ -145,6 +147,23 @@ describe("snapshots", () => {
     const last = reduce(live, { type: "snapshot", isLast: true, snapshot: snapshot({ status: "completed", messages: messages.slice(0, 2), lastEventId: 3 }) });
     expect(last.turns).toHaveLength(1);
     expect(last.turns[0]!).toMatchObject({ references, isStored: true, steps: [{ id: "a" }, { id: "b" }, { id: "c" }] });
+  });
+
+  it("say what is asked now, which may be another question than before", () => {
+    const value = { kind: "clarification", question: "Which Miller?" };
+    const asked = told(fresh("s"), start("Orders of Miller"), whole("on_interrupt", { interrupts: [{ id: "i", value }] }));
+    const waiting = { id: "k", kind: "clarification" as const, question: "Which year?" };
+    const looked = reduce(asked, { type: "snapshot", snapshot: snapshot({ status: "waiting", waiting, messages: messages.slice(2, 3), lastEventId: 9 }) });
+    expect(looked.question).toEqual(waiting);
+  });
+
+  it("that know an answer given elsewhere leave question and answer one turn", () => {
+    const value = { kind: "clarification", question: "Which Miller?" };
+    const asked = told(fresh("s"), start("Orders of Miller"), whole("on_interrupt", { interrupts: [{ id: "i", value }] }));
+    const looked = reduce(asked, { type: "snapshot", snapshot: snapshot({ status: "completed", messages: messages.slice(2), lastEventId: 20 }) });
+    const all = told(looked, whole("on_chain_start", { input: null }), ...said("Two."), whole("on_chain_end", { output: {} }));
+    expect(all).toMatchObject({ status: "completed", question: undefined });
+    expect(all.turns.map(({ asked: words, text, status }) => [words, text, status])).toEqual([[["Orders of Miller", "Anna"], "Two.", "completed"]]);
   });
 
   it("that are older than what was told leave where it stands alone", () => {

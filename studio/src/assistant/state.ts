@@ -156,13 +156,14 @@ function afterWhole(now: Conversation, event: RunEvent): Conversation {
 function begun(now: Conversation, question: string | undefined): Conversation {
   const open = { ...now, status: "running" as const, question: undefined };
   const present = now.turns[now.at];
-  const goesOn = present?.isTold && (present.status === "waiting" || present.status === "running");
+  const isLive = present?.status === "waiting" || present?.status === "running";
+  // Where nothing new was asked, what waited or was stopped goes on; what was asked before and runs is told again after a crash.
+  if (present?.isTold && (question === undefined || (isLive && present.asked.includes(question)))) {
+    const status = present.isStored ? present.status : ("running" as const);
+    return { ...open, turns: now.turns.with(now.at, { ...present, status, failure: undefined }) };
+  }
   const rest = now.turns.slice(now.at + 1);
   const place = rest.findIndex((turn) => !turn.isTold && (question === undefined || turn.asked.includes(question)));
-  // What was stopped goes on, too, when nothing else was asked.
-  if (goesOn || (place < 0 && question === undefined && present?.isTold && present.status !== "completed")) {
-    return { ...open, turns: now.turns.with(now.at, { ...present, status: "running", failure: undefined }) };
-  }
   if (place < 0) return added(open, now.at + 1, { asked: question === undefined ? [] : [question], isTold: true });
   const at = now.at + 1 + place;
   const turn = now.turns[at]!;
@@ -379,8 +380,9 @@ function merged(now: Conversation, stored: Stored[]): Conversation {
 function questionOf(data: Record<string, unknown>): Question | undefined {
   const list = Array.isArray(data.interrupts) ? data.interrupts : [data];
   const first: unknown = list[0];
-  const value = isObject(first) && isObject(first.value) ? first.value : first;
-  return isObject(value) && (value.kind === "clarification" || value.kind === "approval") ? (value as unknown as Question) : undefined;
+  if (!isObject(first) || !isObject(first.value)) return undefined;
+  const { id, value } = first;
+  return value.kind === "clarification" || value.kind === "approval" ? ({ ...value, id } as unknown as Question) : undefined;
 }
 
 /** What the person said, when the run tells what it began with. */

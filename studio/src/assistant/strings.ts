@@ -59,6 +59,22 @@ export const text = {
 
   step: {
     state: { due: "to do", running: "running", retrying: "trying again", done: "done", empty: "nothing found", failed: "failed", skipped: "not run" },
+    /** What a step does, where the plan does not say why. */
+    does: {
+      bq_query: (about: string) => (about ? `Asks the data about ${about}` : "Asks the data"),
+      list_tables: () => "Looks which tables there are",
+      describe_table: (about: string) => `Looks what is in ${about || "a table"}`,
+      search_docs: (about: string) => (about ? `Looks in the documents for “${about}”` : "Looks in the documents"),
+      read_file: (about: string) => `Reads ${about || "a file"}`,
+      calculate: (about: string) => (about ? `Calculates ${about}` : "Calculates"),
+      now: () => "Looks at the clock",
+      search_memory: () => "Looks what is remembered of you",
+      forget_memory: (about: string) => (about ? `Forgets “${about}”` : "Forgets something"),
+      web_search: (about: string) => (about ? `Searches the web for “${about}”` : "Searches the web"),
+      fetch_url: (about: string) => `Reads ${about || "a page"}`,
+    } as Record<string, ((about: string) => string) | undefined>,
+    other: (tool: string, about: string) => (about ? `${tool}: ${about}` : tool),
+    inside: "Query and arguments",
     sql: "Query behind it",
     input: "Input",
     output: "Output",

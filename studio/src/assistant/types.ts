@@ -27,13 +27,19 @@ export interface Message {
   references?: Reference[];
 }
 
-export interface Clarification {
+/** What every question has. */
+interface Asked {
+  /** What an answer names, so that it never hits another question. */
+  id: string;
+}
+
+export interface Clarification extends Asked {
   kind: "clarification";
   question: string;
   choices?: (string | { label?: string; value?: unknown })[];
 }
 
-export interface Approval {
+export interface Approval extends Asked {
   kind: "approval";
   tool: string;
   arguments?: unknown;
@@ -95,7 +101,7 @@ export interface User {
   role?: string;
 }
 
-/** `GET /api/assistant/settings`. */
+/** `GET /api/assistant/settings`; tools and tables are those that the user who asks may use. */
 export interface Settings {
   models: ModelChoice[];
   users: User[];

@@ -24,8 +24,8 @@ it("writes question, plan, second try, answer, sources and the label", () => {
   const conversation: Conversation = { ...fresh("s"), turns: [turn], model: { name: "r", kind: "rules", label: "rule-based, no language model" } };
   expect(markdownOf(conversation)).toBe([
     "## How many late?", "", "> In October", "", "**Plan**", "",
-    "- [ ] `bq_query` because a (nothing found): `SELECT 1`", "- Nothing found with “status = 'LATE'”, trying “shipped_at > due_at”.",
-    "- [x] `bq_query` because b (done): `SELECT 2 FROM o WHERE shipped_at > due_at`", "",
+    "- [ ] because a (`bq_query`, nothing found): `SELECT 1`", "- Nothing found with “status = 'LATE'”, trying “shipped_at > due_at”.",
+    "- [x] because b (`bq_query`, done): `SELECT 2 FROM o WHERE shipped_at > due_at`", "",
     "**7** [1].", "", "**Sources**", "", "- [1] `bq_query` orders: `SELECT 2`", "", "_rule-based, no language model_", "",
   ].join("\n"));
 });

@@ -1,5 +1,5 @@
 /** The conversation in words: what the verifier said, and all of it as Markdown. */
-import { sqlOf, telling } from "./output";
+import { doing, sqlOf, telling } from "./output";
 import type { Conversation, Note, Step, Turn } from "./state";
 import { text } from "./strings";
 import type { Reference } from "./types";
@@ -30,7 +30,7 @@ function turnLines(turn: Turn): string[] {
 function stepLine(step: Step): string {
   const sign = step.state === "done" ? "x" : " ";
   const sql = sqlOf(step.args, step.output);
-  return `- [${sign}] \`${step.tool}\` ${oneLine(step.why || telling("", step.args))} (${text.step.state[step.state]})${sql ? `: \`${oneLine(sql)}\`` : ""}`;
+  return `- [${sign}] ${oneLine(doing(step.tool, step.args, step.why))} (\`${step.tool}\`, ${text.step.state[step.state]})${sql ? `: \`${oneLine(sql)}\`` : ""}`;
 }
 
 function referenceLine({ n, tool, source, query }: Reference): string {

@@ -4,18 +4,39 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use superstep::core::fault::Fault;
-use superstep_server::Problem;
+use superstep_server::{Desk, Problem, RunStatus, ShownQuestion, ThreadRecord};
 use utoipa::ToSchema;
 
+use super::GRAPH;
 use crate::nodes::{Decision, DecisionKind};
 
 /// An answer to what a conversation asks.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Answering {
+    /// The question it is for, as `waiting.id` names it: an answer that is sent twice never hits the next question.
+    pub(crate) question_id: String,
     /// A text, where it is asked what was meant; `{"decision": "allow_once" | "allow_session" | "change" | "deny",
     /// "arguments": {..}}`, where it is asked whether a tool may be used.
     answer: Value,
+}
+
+/// The question that an answer is for.
+///
+/// # Errors
+/// 409 where nothing is asked, or something else.
+pub(crate) async fn question(desk: &Desk, record: &ThreadRecord, id: &str) -> Result<ShownQuestion, Problem> {
+    let thread = &record.thread;
+    let is_waiting = record.status == RunStatus::Waiting;
+    let open = desk.served(GRAPH)?.state(thread).await?;
+    let mut open = open.questions().filter(|_| is_waiting).peekable();
+    let detail = match open.peek() {
+        Some(_) => format!("conversation `{thread}` asks something else"),
+        None => format!("conversation `{thread}` does not ask anything"),
+    };
+    let other =
+        || Problem::conflict(detail).on_thread(thread).hint("`waiting.id` of the conversation names what it asks");
+    open.find(|question| question.id.to_string() == id).cloned().ok_or_else(other)
 }
 
 /// What the graph hears.
@@ -75,7 +96,8 @@ mod tests {
     use super::*;
 
     fn said(question: &str, answer: Value) -> Result<Value, u16> {
-        heard(Answering { answer }, &json!({ "kind": question })).map_err(|problem| problem.status())
+        heard(Answering { question_id: String::new(), answer }, &json!({ "kind": question }))
+            .map_err(|problem| problem.status())
     }
 
     /// R-PLN-32, R-PLN-43: what a page says is what the graph hears, and nothing else passes.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use superstep::core::fault::Fault;
 use superstep::core::id::ThreadId;
-use superstep_server::{Problem, fresh_run};
+use superstep_server::{Order, Problem, What, fresh_run};
 use utoipa::{IntoParams, ToSchema};
 
 /// The longest title of a conversation, in characters.
@@ -68,11 +68,7 @@ impl Asking {
 
     /// What people call a conversation that begins with it.
     pub(crate) fn title(&self) -> String {
-        let line = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
-        match line.char_indices().nth(LONGEST_TITLE) {
-            Some((end, _)) => format!("{}...", &line[..end]),
-            None => line,
-        }
+        titled(&self.message)
     }
 
     /// What is stored with the turn; `before` are those of the turn before.
@@ -80,6 +76,27 @@ impl Asking {
         let usual = || before.and_then(|before| before.model.clone());
         Options { user_id: self.user_id.clone(), model: self.model.clone().or_else(usual) }
     }
+}
+
+fn titled(message: &str) -> String {
+    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST_TITLE) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    }
+}
+
+/// An order with whose the conversation is and what lists show of it, as far as whoever gave it has not said so.
+pub(crate) fn noted(mut order: Order) -> Order {
+    let What::Start(input) = &order.what else { return order };
+    if order.options.is_null() {
+        let user_id = input["user_id"].as_str().unwrap_or_default().to_owned();
+        order.options = Options { user_id, model: None }.to_json();
+    }
+    let first = input["messages"].as_array().and_then(|all| all.first()).unwrap_or(&input["messages"]);
+    let title = first["content"].as_str().or_else(|| first.as_str()).map(titled);
+    order.title = order.title.or(title);
+    order
 }
 
 /// Whose a turn is and who answers in it; stored with its orders.
@@ -131,15 +148,15 @@ pub(crate) struct Streaming {
     #[expect(dead_code, reason = "read by the extractor `After`; here so that it is known")]
     after: Option<u64>,
     /// Who reads; another than whose it is, is refused.
-    pub(crate) user_id: Option<String>,
+    pub(crate) user_id: String,
 }
 
-/// Who reads.
+/// Who looks what there is.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Reader {
-    /// Who asks for it; another than whose it is, is refused.
+pub(crate) struct Looking {
+    /// The user; without one, only what everybody may know is told.
     pub(crate) user_id: Option<String>,
 }
 
@@ -148,7 +165,7 @@ pub(crate) struct Reader {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Whose {
-    /// The user.
+    /// The user; another than whose it is, is refused.
     pub(crate) user_id: String,
 }
 

@@ -6,6 +6,7 @@ use superstep_server::{Desk, Problem, RecordsQuery, ThreadRecord};
 
 use super::shown::{options, state};
 use super::{GRAPH, Options};
+use crate::app::Office;
 
 /// How many records are looked through at a time.
 const PAGE: usize = 200;
@@ -23,16 +24,16 @@ pub(super) async fn known(desk: &Desk, id: &str) -> Result<ThreadRecord, Problem
     if record.graph == GRAPH { Ok(record) } else { Err(missing()) }
 }
 
-/// The same, for somebody who says who they are.
+/// The same, for its user.
 ///
 /// # Errors
-/// 404 where there is none, 403 where it is of another user.
-pub(super) async fn owned(desk: &Desk, id: String, user: Option<&str>) -> Result<ThreadRecord, Problem> {
-    let record = known(desk, &id).await?;
-    let owner = Options::read(&record.options).user_id;
-    match user {
-        Some(user) if user != owner => Err(of_another(&record.thread)),
-        _ => Ok(record),
+/// 404 where there is none, 403 where nobody knows the user or it is of another.
+pub(super) async fn owned(desk: &Desk, office: &Office, (id, user): (&str, &str)) -> Result<ThreadRecord, Problem> {
+    office.check_user(user)?;
+    let record = known(desk, id).await?;
+    match Options::read(&record.options).user_id == user {
+        true => Ok(record),
+        false => Err(of_another(&record.thread)),
     }
 }
 

@@ -104,10 +104,12 @@ fn status(record: &ThreadRecord) -> &'static str {
     }
 }
 
-/// What is asked back.
+/// What is asked back, with the id that an answer names.
 fn waiting(record: &ThreadRecord, state: Option<&Shown>) -> Option<Value> {
     let asked = state?.questions().next().filter(|_| record.status == RunStatus::Waiting)?;
-    Some(asked.value.clone())
+    let mut waiting = asked.value.as_object().cloned().unwrap_or_default();
+    waiting.insert("id".to_owned(), json!(asked.id.to_string()));
+    Some(waiting.into())
 }
 
 /// What was said, without the work of tools.

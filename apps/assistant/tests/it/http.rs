@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use superstep::core::message::Usage;
 use superstep::model::{Reply, Scripted, Trouble};
 use superstep_assistant::{Settings, WithoutModel};
-use superstep_server::{Config, Limit, Stores};
+use superstep_server::{Config, Limit, Order, Stores, What};
 
-use crate::served::{Sent, of_work, platform, question, settings, started};
+use crate::served::{Folder, Sent, of_work, platform, question, settings, started};
 use crate::support::{Provider, no_tools, plan};
 
 const LATE: &str = "How many orders shipped late in October?";
@@ -142,7 +142,8 @@ async fn what_cannot_be_asked_is_refused() {
     assert_eq!(status, 200, "a message may be as long as the limit");
 }
 
-/// R-PLN-66: nobody speaks in the conversation of another, reads it, answers or stops it, when they say who they are.
+/// R-PLN-66: nobody speaks in the conversation of another, reads it, answers or stops it; and nobody does so without
+/// saying who they are.
 #[tokio::test]
 async fn a_conversation_is_of_one_user() {
     let platform = platform(Scripted::new([no_tools(), Reply::text("Hello Ana.")])).await;
@@ -150,20 +151,65 @@ async fn a_conversation_is_of_one_user() {
     let (status, problem) = platform.wait("And me?", json!({ "sessionId": id, "userId": "sam" })).await;
     assert_eq!((status, &problem["thread_id"]), (403, &json!(id)));
     let path = format!("/api/assistant/{id}");
-    for (user, status) in [("sam", 403), ("ana", 200)] {
-        assert_eq!(platform.get(&format!("{path}?userId={user}")).await.status(), status);
-        assert_eq!(platform.get(&format!("{path}/stream?userId={user}")).await.status(), status);
-    }
-    for what in ["answer", "stop"] {
-        let response = platform.post(&format!("{path}/{what}?userId=sam"), &json!({ "answer": "x" })).await;
-        assert_eq!(response.status(), 403, "{what}");
+    let users = [("?userId=sam", 403), ("?userId=nobody", 403), ("?userId=", 403), ("", 422), ("?userId=ana", 200)];
+    for (user, status) in users {
+        assert_eq!(platform.get(&format!("{path}{user}")).await.status(), status, "{user}");
+        assert_eq!(platform.get(&format!("{path}/stream{user}")).await.status(), status, "{user}");
+        // Nothing is asked and nothing runs, so the user it belongs to is told that.
+        let status = if status == 200 { 409 } else { status };
+        for what in ["answer", "stop"] {
+            let body = json!({ "questionId": "x", "answer": "x" });
+            let response = platform.post(&format!("{path}/{what}{user}"), &body).await;
+            assert_eq!(response.status(), status, "{what} {user}");
+        }
     }
     assert_eq!(platform.session(&id).await["messages"].as_array().unwrap().len(), 2);
     for path in ["/api/assistant?userId=nobody", "/api/assistant/memory?userId=nobody"] {
         assert_eq!(platform.get(path).await.status(), 403, "{path}");
     }
     assert_eq!(platform.get("/api/assistant").await.status(), 422);
-    assert_eq!(platform.get("/api/assistant/nothing").await.status(), 404);
+    assert_eq!(platform.get("/api/assistant/nothing?userId=ana").await.status(), 404);
+}
+
+/// R-PLN-66, R-PLN-3: a conversation that was begun as a run of the graph is of the user its input names.
+#[tokio::test]
+async fn a_run_of_the_graph_is_of_its_user() {
+    let platform = platform(Scripted::default()).await;
+    let desk = platform.server.desk();
+    let input = json!({ "messages": [{ "role": "user", "content": "Hello\n there" }], "user_id": "ana" });
+    let graph = desk.served("assistant").unwrap();
+    let order = graph.noted(Order::new("assistant", "by-hand", What::Start(input)));
+    assert_eq!(order.title.as_deref(), Some("Hello there"));
+    desk.start(order).await.unwrap();
+    platform.stream("by-hand", None).await;
+    assert_eq!(platform.session("by-hand").await["userId"], "ana");
+    assert_eq!(platform.get("/api/assistant/by-hand?userId=sam").await.status(), 403);
+    let listed = |user: &str| format!("/api/assistant?userId={user}");
+    assert_eq!(platform.json(&listed("ana")).await["sessions"][0]["sessionId"], "by-hand");
+    assert_eq!(platform.json(&listed("sam")).await["sessions"], json!([]));
+}
+
+/// R-PLN-66: where strangers are guests, each sees what is theirs, and whoever does not say who they are sees nothing.
+#[tokio::test]
+async fn guests_see_what_is_theirs() {
+    let folder = Folder::new("guests");
+    let policy = superstep_assistant::sample::text("policy.toml").unwrap();
+    std::fs::write(
+        folder.path().join("policy.toml"),
+        policy.replace("unknown_user = \"refuse\"", "unknown_user = \"guest\""),
+    )
+    .unwrap();
+    let settings = Settings { policy: Some(folder.path().join("policy.toml")), ..settings() };
+    let platform = started(settings, Config::new(Stores::memory()), Scripted::default()).await;
+    let (status, said) = platform.wait("Hello", json!({ "model": "local", "userId": "walk-in" })).await;
+    assert_eq!(status, 200);
+    let path = format!("/api/assistant/{}", said["sessionId"].as_str().unwrap());
+    for (user, status) in [("walk-in", 200), ("another", 403), ("", 403)] {
+        assert_eq!(platform.get(&format!("{path}?userId={user}")).await.status(), status, "{user}");
+    }
+    assert_eq!(platform.get("/api/assistant?userId=").await.status(), 403);
+    let told = platform.json("/api/assistant/settings?userId=walk-in").await;
+    assert_eq!(told["data"]["tables"], json!([]), "a guest may not read tables");
 }
 
 /// R-PLN-67, R-PLN-21: what the policy refuses gets the rule's answer, without a model and without a tool.
@@ -202,7 +248,11 @@ async fn what_was_meant_is_asked_and_answered() {
     assert_eq!((&shown["status"], &shown["waiting"]["kind"]), (&json!("waiting"), &json!("clarification")));
     assert_eq!(shown["waiting"]["choices"], json!(["Anna Miller", "Jack Miller", "Sophie Miller"]));
     let asked = sent.iter().find(|sent| sent.event == "on_interrupt").unwrap();
-    assert_eq!(asked.data["data"]["interrupts"][0]["value"], shown["waiting"]);
+    let interrupt = &asked.data["data"]["interrupts"][0];
+    assert_eq!(
+        (&interrupt["id"], &interrupt["value"]["question"]),
+        (&shown["waiting"]["id"], &shown["waiting"]["question"])
+    );
     for wrong in [json!(7), json!("  "), json!({ "decision": "deny" })] {
         assert_eq!(platform.answer(&id, wrong).await, 422);
     }
@@ -255,6 +305,48 @@ async fn a_destructive_tool_asks_first() {
         let changed = decision["decision"] == "change";
         assert_eq!(facts.iter().any(|fact| fact.contains("kilograms")), changed || left == 2, "{decision}: {facts:?}");
     }
+}
+
+/// R-PLN-32, R-PLN-43: an answer names its question. One that is sent again, or several times at once, is taken once and
+/// never hits the question that follows.
+#[tokio::test]
+async fn an_answer_is_for_one_question() {
+    const NONE: &[&str] = &[];
+    let forget = |id: &'static str, what: &str| (id, "forget_memory", json!({ "query": what }), NONE);
+    let script = Scripted::new([
+        no_tools(),
+        Reply::text("Noted."),
+        plan(&[forget("c1", "kilograms"), forget("c2", "trains")]),
+        Reply::text("Done [1]."),
+    ]);
+    let platform = platform(script).await;
+    platform.ask("Remember that I weigh in kilograms", json!({})).await;
+    let (id, sent) = platform.ask("Forget how I weigh and travel", json!({})).await;
+    let first = platform.session(&id).await["waiting"]["id"].as_str().unwrap().to_owned();
+    let once = json!({ "decision": "allow_once" });
+    let body = json!({ "answer": once });
+    let unnamed = platform.post(&format!("/api/assistant/{id}/answer?userId=ana"), &body).await;
+    assert_eq!(unnamed.status(), 422);
+    assert!(unnamed.text().await.unwrap().contains("/questionId"));
+    let (status, problem) = platform.answer_to(&id, "another", once.clone()).await;
+    assert_eq!((status, &problem["thread_id"]), (409, &json!(id)));
+    assert!(problem["detail"].as_str().unwrap().contains("asks something else"), "{problem}");
+
+    let same = || platform.answer_to(&id, &first, once.clone());
+    let (a, b, c) = tokio::join!(same(), same(), same());
+    let mut statuses = [a.0, b.0, c.0];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [202, 409, 409]);
+    platform.stream(&id, sent.last().unwrap().id).await;
+    let waiting = platform.session(&id).await["waiting"].clone();
+    assert_eq!(waiting["arguments"], json!({ "query": "trains" }));
+    assert_ne!(waiting["id"], first.as_str());
+    assert_eq!(same().await.0, 409, "the second question is not answered by the first one's answer");
+    assert_eq!(platform.session(&id).await["waiting"], waiting);
+    assert_eq!(platform.answer(&id, json!({ "decision": "deny" })).await, 202);
+    platform.stream(&id, None).await;
+    assert_eq!(platform.session(&id).await["status"], "completed");
+    assert_eq!(same().await.0, 409);
 }
 
 /// R-PLN-25, R-PLN-31, R-PLN-54: tools see what the user of the turn may see.

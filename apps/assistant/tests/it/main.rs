@@ -10,6 +10,7 @@ mod executing;
 mod fields;
 mod generating;
 mod http;
+mod installation;
 mod planning;
 mod redaction;
 mod refusals;

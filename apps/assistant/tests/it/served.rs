@@ -69,9 +69,9 @@ impl Platform {
         response.json().await.unwrap()
     }
 
-    /// How a conversation stands.
+    /// How a conversation of `ana` stands.
     pub(crate) async fn session(&self, id: &str) -> Value {
-        self.json(&format!("/api/assistant/{id}")).await
+        self.json(&format!("/api/assistant/{id}?userId=ana")).await
     }
 
     /// Asks and hears the turn to its end, or to a question. The id of the conversation comes with it.
@@ -88,23 +88,33 @@ impl Platform {
         (response.status().as_u16(), response.json().await.unwrap())
     }
 
-    /// Answers what a conversation asks.
+    /// Answers what a conversation of `ana` asks now.
     pub(crate) async fn answer(&self, id: &str, answer: Value) -> u16 {
-        let path = format!("/api/assistant/{id}/answer");
-        self.post(&path, &json!({ "answer": answer })).await.status().as_u16()
+        let waiting = self.session(id).await["waiting"]["id"].clone();
+        self.answer_to(id, waiting.as_str().unwrap_or("nothing"), answer).await.0
     }
 
+    /// Answers a question of a conversation of `ana`: the status, and what came.
+    pub(crate) async fn answer_to(&self, id: &str, question: &str, answer: Value) -> (u16, Value) {
+        let path = format!("/api/assistant/{id}/answer?userId=ana");
+        let response = self.post(&path, &json!({ "questionId": question, "answer": answer })).await;
+        (response.status().as_u16(), response.json().await.unwrap())
+    }
+
+    /// Stops the turn of a conversation of `ana`.
     pub(crate) async fn stop(&self, id: &str) -> u16 {
-        self.post(&format!("/api/assistant/{id}/stop"), &json!({})).await.status().as_u16()
+        self.post(&format!("/api/assistant/{id}/stop?userId=ana"), &json!({})).await.status().as_u16()
     }
 
-    /// What is told of a conversation after an event.
+    /// What is told of a conversation of `ana` after an event.
     pub(crate) async fn stream(&self, id: &str, after: Option<u64>) -> Vec<Sent> {
-        let mut request = self.client.get(self.url(&format!("/api/assistant/{id}/stream")));
+        let mut request = self.client.get(self.url(&format!("/api/assistant/{id}/stream?userId=ana")));
         if let Some(after) = after {
             request = request.header("last-event-id", after);
         }
-        read(&request.send().await.unwrap().text().await.unwrap())
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        read(&response.text().await.unwrap())
     }
 }
 

@@ -189,11 +189,15 @@ async fn what_is_remembered_is_listed_and_deleted() {
     assert_eq!(platform.json("/api/assistant/memory?userId=ana").await["facts"], json!([]));
 }
 
+fn names(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect()
+}
+
 /// R-PLN-56, R-PLN-54, R-PLN-25: a page learns what can be chosen: models, users, tools, tables, examples.
 #[tokio::test]
 async fn a_page_learns_what_there_is() {
     let platform = platform(Scripted::default()).await;
-    let settings = platform.json("/api/assistant/settings").await;
+    let settings = platform.json("/api/assistant/settings?userId=ana").await;
     let local = &settings["models"][0];
     assert_eq!((&local["name"], &local["label"]), (&json!("local"), &json!("rule-based, no language model")));
     assert_eq!(settings["models"][1]["name"], "script");
@@ -203,15 +207,43 @@ async fn a_page_learns_what_there_is() {
     let destructive: Vec<&Value> =
         tools.iter().filter(|tool| tool["destructive"] == true).map(|tool| &tool["name"]).collect();
     assert_eq!(destructive, ["forget_memory"]);
-    assert!(
-        tools.iter().any(|tool| tool["name"] == "search_docs") && !tools.iter().any(|tool| tool["name"] == "fetch_url")
-    );
     let tables = settings["data"]["tables"].as_array().unwrap();
     assert!(tables.iter().any(|table| table["name"] == "orders" && table["rows"] == 904));
     assert_eq!(settings["examples"], json!(["How many orders shipped late in October?"]));
     assert_eq!(settings["limits"]["messageBytes"], 32768);
     let graphs = platform.server.desk().served("assistant").unwrap();
     assert_eq!(graphs.name(), "assistant");
+}
+
+/// R-PLN-25, R-PLN-31: everybody is told of the tools, tables and documents that they may use, and of no other; whoever does
+/// not say who they are is told of none.
+#[tokio::test]
+async fn everybody_is_told_what_they_may_use() {
+    let more = Settings { more_tools: vec![Fake::giving("crm_find", json!({})).into()], ..settings() };
+    let platform = started(more, Config::new(Stores::memory()), Scripted::default()).await;
+    let told = |user: &str| {
+        let path = format!("/api/assistant/settings{user}");
+        let platform = &platform;
+        async move { platform.json(&path).await }
+    };
+    let (ana, sam, guest) = (told("?userId=ana").await, told("?userId=sam").await, told("?userId=guest").await);
+    for everybody in [&ana, &sam, &guest] {
+        assert!(!names(&everybody["tools"]).contains(&"crm_find"), "nobody's role has it");
+    }
+    assert!(names(&ana["tools"]).contains(&"read_file") && !names(&sam["tools"]).contains(&"read_file"));
+    assert!(names(&ana["data"]["tables"]).contains(&"employees"));
+    assert!(names(&sam["data"]["tables"]).contains(&"orders"));
+    assert!(!names(&sam["data"]["tables"]).iter().any(|table| ["employees", "suppliers"].contains(table)));
+    let mut tools = names(&guest["tools"]);
+    tools.sort_unstable();
+    assert_eq!(tools, ["calculate", "now", "search_docs"]);
+    assert_eq!(guest["data"], json!({ "name": null, "tables": [] }));
+    assert!(guest["documents"].as_u64().unwrap() > 10, "a guest may search them");
+    let stranger = told("").await;
+    assert_eq!((&stranger["tools"], &stranger["data"]["tables"]), (&json!([]), &json!([])));
+    assert_eq!((&stranger["data"]["name"], &stranger["documents"]), (&Value::Null, &json!(0)));
+    assert_eq!(stranger["users"], ana["users"], "a page lets people choose");
+    assert_eq!(platform.get("/api/assistant/settings?userId=nobody").await.status(), 403);
 }
 
 /// R-PLN-57: the sample runs from a folder of its own, which it is written to.

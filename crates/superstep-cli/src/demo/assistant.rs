@@ -1,4 +1,4 @@
-//! `superstep demo assistant`: one question about the sample shop, with the plan as it is worked off.
+//! `superstep demo assistant`: one question about the sample shop, or own data, with the plan as it is worked off.
 
 use serde_json::json;
 use superstep_assistant::Options;
@@ -20,7 +20,8 @@ const GRAPH: &str = "assistant";
 /// Asks the assistant.
 pub(crate) async fn assistant(asked: &DemoAssistant, global: &Global, out: &Out) -> Result<u8, Failure> {
     log::listen(global, false);
-    let setup = Setup::load(global)?;
+    let mut setup = Setup::load(global)?;
+    setup.assist(&asked.own, GRAPH).await?;
     let graph = graphs::find(&setup, GRAPH)?;
     let drawing = graph.drawing();
     let desk = Desk::open([graph], setup.open(out).await?)?;

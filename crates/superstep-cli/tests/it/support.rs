@@ -88,7 +88,8 @@ impl Folder {
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
         command.args(words).current_dir(&self.0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "OPENAI_API_KEY", "SUPERSTEP_WEIGHTS"] {
+        let variables = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "OPENAI_API_KEY"];
+        for variable in variables.into_iter().chain(["SUPERSTEP_WEIGHTS", "SUPERSTEP_ASSISTANT"]) {
             command.env_remove(variable);
         }
         command.env("TZ", "UTC").env("TERM", "xterm");

@@ -2,7 +2,7 @@
 //!
 //! Readers wait for the end of a run, so a stream without one looks as if it went on. What the end says is in the checkpoints.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use superstep::core::datum::Datum;
 use superstep::core::id::{RunId, ThreadId};
 use superstep::core::port::{Commit, StoredEvent};
@@ -11,7 +11,7 @@ use superstep::{EventsQuery, KeptEvent, after_a_crash};
 use super::Desk;
 use crate::ledger::{Record, RunStatus, now};
 use crate::problem::Problem;
-use crate::registry::{Served, Shown};
+use crate::registry::{Served, Shown, outward};
 
 impl Desk {
     /// Sees to it that the events of a run that has ended have an end.
@@ -66,10 +66,7 @@ fn end_data(served: &dyn Served, record: &Record, state: &Shown) -> (&'static st
     if record.status == RunStatus::Failed {
         return ("on_chain_error", json!({ "error": record.failure }));
     }
-    let schema = served.output_schema();
-    let is_told = |name: &str| schema["properties"].get(name).is_some();
-    let values = state.values.as_object().into_iter().flatten().filter(|(name, _)| is_told(name));
-    let mut output: Map<String, Value> = values.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut output = outward(state.values.clone(), &served.output_schema());
     if state.questions().next().is_some() {
         let asked = state.tasks.iter().flat_map(|task| {
             task.questions.iter().map(move |question| {
@@ -80,7 +77,7 @@ fn end_data(served: &dyn Served, record: &Record, state: &Shown) -> (&'static st
                 asked
             })
         });
-        output.insert("__interrupt__".to_owned(), asked.collect());
+        output["__interrupt__"] = asked.collect();
     }
     ("on_chain_end", json!({ "output": output }))
 }

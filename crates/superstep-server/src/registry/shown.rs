@@ -114,3 +114,25 @@ pub(super) fn shown<S: State>(schema: &superstep::Schema, snapshot: &Snapshot<S>
     let values = schema.to_json(&*snapshot.state)?;
     Ok(Shown::new(snapshot, values))
 }
+
+/// Values of a state without what is nobody's business outside of the graph, by the schema of its output.
+pub(crate) fn outward(mut values: Value, schema: &Value) -> Value {
+    if let Some(values) = values.as_object_mut() {
+        values.retain(|name, _| schema["properties"].get(name).is_some());
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// R-SRV-7, R-GRA-49: fields that are private, or not of the output, stay inside.
+    #[test]
+    fn private_fields_stay_inside() {
+        let schema = json!({ "properties": { "answer": {} } });
+        assert_eq!(outward(json!({ "answer": 1, "secret": 2 }), &schema), json!({ "answer": 1 }));
+    }
+}

@@ -50,8 +50,17 @@ pub(crate) enum Shape {
 
 /// What follows `SUPERSTEP_` in variables that are no settings: flags of the command line, a token that is no flag, and the
 /// file of `superstep-weights`.
-pub(crate) const NO_SETTINGS: &[&str] =
-    &["DEBATES_AT_ONCE", "DEBATES_PER_HOUR", "EVIDENCE", "GRAPH_TOKEN", "GRAPH_URL", "PACE", "SUGGESTIONS", "WEIGHTS"];
+pub(crate) const NO_SETTINGS: &[&str] = &[
+    "ASSISTANT",
+    "DEBATES_AT_ONCE",
+    "DEBATES_PER_HOUR",
+    "EVIDENCE",
+    "GRAPH_TOKEN",
+    "GRAPH_URL",
+    "PACE",
+    "SUGGESTIONS",
+    "WEIGHTS",
+];
 
 /// Where a model may come from.
 pub(crate) const PROVIDERS: &[&str] =

@@ -1,0 +1,151 @@
+//! An installation of one's own, out of a file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use axum::http::HeaderMap;
+use axum::routing::post;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use superstep::model::{Reply, Scripted};
+use superstep_assistant::{Installation, Settings};
+use superstep_server::{Config, Stores};
+use tokio::net::TcpListener;
+
+use crate::served::{Folder, started};
+use crate::support::plan;
+
+const POLICY: &str = "[roles.clerk]\ntools = ['bq_query', 'list_tables', 'search_docs']\n";
+const PROFILES: &str = r#"{ "ana": { "name": "Ana", "role": "clerk" } }"#;
+const NAMED: &str = "data = 'tables'\nhandbook = 'rules'\npolicy = 'may.toml'\nprofiles = 'who.json'\n";
+
+/// A folder with everything that an installation needs, and its file.
+fn folder(name: &str, file: &str) -> (Folder, PathBuf) {
+    let folder = Folder::new(&format!("own-{name}"));
+    for part in ["tables", "rules"] {
+        fs::create_dir_all(folder.path().join(part)).unwrap();
+    }
+    let files = [
+        ("tables/sales.csv", "id,city,amount\n1,Rome,10\n2,Oslo,32\n"),
+        ("rules/returns.md", "# Returns\n\nA parcel may come back within 30 days.\n"),
+        ("may.toml", POLICY),
+        ("who.json", PROFILES),
+        ("own.toml", file),
+    ];
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let file = folder.path().join("own.toml");
+    (folder, file)
+}
+
+fn variable(name: &str) -> Option<String> {
+    (name == "BIGQUERY_TOKEN").then(|| "t0ken".to_owned())
+}
+
+async fn read(file: &Path) -> Settings {
+    Installation::read(file, variable).unwrap().connect().await.unwrap()
+}
+
+/// R-PLN-53, R-PLN-54, R-PLN-25: own tables, documents, policy and users, from where the file says they are.
+#[tokio::test]
+async fn a_file_says_where_everything_is() {
+    let more = "examples = ['What did Oslo buy?']\nkeep_facts = true\n";
+    let (_folder, file) = folder("all", &format!("{NAMED}{more}"));
+    let settings = read(&file).await;
+    assert!(settings.keeps_facts && !settings.is_sample);
+    let script = Scripted::new([
+        plan(&[
+            ("c1", "bq_query", json!({ "sql": "select sum(amount) as total from sales" }), &[]),
+            ("c2", "search_docs", json!({ "query": "parcel back" }), &[]),
+        ]),
+        Reply::text("42 [1], and 30 days [2]."),
+    ]);
+    let platform = started(settings, Config::new(Stores::memory()), script).await;
+    let (_, said) = platform.wait("How much, and how long?", json!({})).await;
+    let outputs: Vec<&str> =
+        said["plan"].as_array().unwrap().iter().map(|call| call["output"].as_str().unwrap_or_default()).collect();
+    assert!(outputs[0].contains("[[42]]") && outputs[1].contains("30 days"), "{said}");
+    let told = platform.json("/api/assistant/settings?userId=ana").await;
+    assert_eq!((&told["data"]["name"], &told["documents"]), (&json!("tables"), &json!(1)));
+    assert_eq!(told["data"]["tables"][0]["name"], "sales");
+    assert_eq!(told["examples"], json!(["What did Oslo buy?"]));
+    assert_eq!(told["tools"].as_array().unwrap().len(), 3);
+}
+
+/// R-PLN-53: BigQuery is asked in place of the tables, with the token that the file only refers to.
+#[tokio::test]
+async fn big_query_is_asked_where_the_file_names_it() {
+    let heard: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
+    let hears = heard.clone();
+    let answer = move |headers: HeaderMap, Json(asked): Json<Value>| async move {
+        let token = headers["authorization"].to_str().unwrap().to_owned();
+        let is_dry = asked["dryRun"] == true;
+        hears.lock().unwrap().push((token, asked));
+        Json(match is_dry {
+            true => json!({ "totalBytesProcessed": "10", "jobComplete": true }),
+            false => json!({
+                "jobComplete": true, "totalRows": "1", "rows": [{ "f": [{ "v": "7" }] }],
+                "schema": { "fields": [{ "name": "n", "type": "INTEGER" }] },
+            }),
+        })
+    };
+    let router = Router::new().route("/bigquery/v2/projects/acme/queries", post(answer));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let bigquery = format!(
+        "[bigquery]\nproject = 'acme'\ndatasets = ['crm']\ntoken = 'env:BIGQUERY_TOKEN'\nmax_bytes = 100\naddress = 'http://{address}'\n"
+    );
+    let (_folder, file) = folder("bigquery", &format!("{NAMED}{bigquery}"));
+    assert_eq!(Installation::read(&file, variable).unwrap().networked(), ["bigquery"]);
+    let script = Scripted::new([
+        plan(&[("c1", "bq_query", json!({ "sql": "select count(*) as n from people" }), &[])]),
+        Reply::text("7 [1]."),
+    ]);
+    let platform = started(read(&file).await, Config::new(Stores::memory()), script).await;
+    let (_, said) = platform.wait("How many people?", json!({})).await;
+    assert!(said["plan"][0]["output"].as_str().unwrap().contains("[[7]]"), "{said}");
+    let heard = heard.lock().unwrap();
+    assert!(heard.len() == 2 && heard.iter().all(|(token, _)| token == "Bearer t0ken"), "{heard:?}");
+    assert_eq!(heard[1].1["maximumBytesBilled"], "100");
+}
+
+/// R-PLN-53, R-PLN-54, R-PLN-55: what is wrong with a file is said with the key, all that it names at once, and without a
+/// secret that stands where none belongs.
+#[test]
+fn what_is_wrong_with_a_file_is_named() {
+    let server = "[[servers]]\nname = 'crm'\n";
+    let rows: [(String, &[&str]); 11] = [
+        ("dta = 'tables'".to_owned(), &["line 1", "`dta`", "unknown field"]),
+        (format!("{NAMED}[web]\nhosts = 'example.com'\n"), &["line 6", "`web.hosts`", "expected a sequence"]),
+        (format!("{NAMED}[web]\nhosts = [\n  'a',\n  7,\n]\n"), &["line 8", "`web.hosts`", "expected a string"]),
+        (format!("{NAMED}[bigquery]\nproject = 'a'\n"), &["`bigquery", "missing field `datasets`"]),
+        ("folder = 'nowhere'".to_owned(), &["policy", "profiles", "data", "nowhere"]),
+        (format!("{NAMED}synonyms = 'none.txt'"), &["synonyms", "there is no", "none.txt"]),
+        (
+            format!("{NAMED}[bigquery]\nproject = 'a'\ndatasets = []\ntoken = 'MARKER'\n"),
+            &["bigquery.datasets", "bigquery.token", "env:NAME"],
+        ),
+        (
+            format!("{NAMED}[bigquery]\nproject = 'a'\ndatasets = ['d']\ntoken = 'env:NOT_SET'\n"),
+            &["bigquery.token", "not set"],
+        ),
+        (format!("{NAMED}bigquery = 'MARKER'\n"), &["`bigquery`", "expected struct"]),
+        (format!("{NAMED}{server}"), &["servers.0", "`command`", "`url`"]),
+        (
+            format!("{NAMED}{server}url = 'https://a.example'\n{server}command = 'b'\n"),
+            &["servers.1.name", "another server"],
+        ),
+    ];
+    for (number, (text, expected)) in rows.iter().enumerate() {
+        let (_folder, file) = folder(&format!("wrong-{number}"), text);
+        let Err(error) = Installation::read(&file, variable) else { panic!("{text}: was read") };
+        let parts = error.problems().iter().map(|one| format!("{} {} {:?}", one.pointer, one.message, one.help));
+        let said = format!("{} {}", error.message(), parts.collect::<Vec<_>>().join("\n"));
+        assert_eq!(error.code(), superstep::Code::ConfigInvalid, "{text}");
+        assert!(expected.iter().all(|part| said.contains(part)), "{text}\n-> {said}");
+        assert!(!said.contains("MARKER"), "{said}");
+    }
+}

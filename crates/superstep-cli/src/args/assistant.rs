@@ -1,0 +1,46 @@
+//! What can be asked of the assistant: a demo, and data of one's own in place of the sample.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use superstep::Code;
+use superstep_assistant::{Installation, Settings};
+
+use crate::failure::Failure;
+
+/// What the assistant works with.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Own {
+    /// Settings of the assistant: its data, handbook, policy, users, BigQuery, web, MCP servers; the sample unless told
+    #[arg(long = "assistant", value_name = "FILE", env = "SUPERSTEP_ASSISTANT", hide_short_help = true)]
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl Own {
+    /// As the application takes it, connected to what the file names; nothing where there is none.
+    pub(crate) async fn settings(&self, is_offline: bool) -> Result<Option<Settings>, Failure> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let installation = Installation::read(file, |name| std::env::var(name).ok())?;
+        if let Some(key) = installation.networked().first().filter(|_| is_offline) {
+            let file = file.display();
+            let message = format!("`{key}` of `{file}` is asked over the network, and `--offline` forbids it");
+            return Err(Failure::new(Code::PolicyRefused, message).help(format!("leave `{key}` out")));
+        }
+        Ok(Some(installation.connect().await?))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoAssistant {
+    /// What is asked
+    #[arg(long, value_name = "TEXT", default_value = "How many orders shipped late in October?")]
+    pub(crate) ask: String,
+    /// Who asks; the sample knows ana, sam, mia, kim and guest
+    #[arg(long, default_value = "ana")]
+    pub(crate) user: String,
+    /// Who plans and answers: local (rules), a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
+    #[arg(long, default_value = "local")]
+    pub(crate) model: String,
+    #[command(flatten)]
+    pub(crate) own: Own,
+}

@@ -1,0 +1,117 @@
+//! The assistant at the command line, over data of one's own: the file that says where everything is.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::support::Folder;
+
+const POLICY: &str = "[roles.clerk]\ntools = ['bq_query', 'list_tables', 'search_docs', 'fetch_url', 'library_*']\n";
+
+/// A folder with an installation in `own`, whose file has these lines beside the usual ones.
+fn installed(name: &str, more: &str) -> Folder {
+    let folder = Folder::new(name);
+    for part in ["own/tables", "own/handbook"] {
+        std::fs::create_dir_all(folder.path().join(part)).unwrap();
+    }
+    let files = [
+        ("own/tables/orders.csv", "id,city,amount\n1,Rome,10\n2,Oslo,32\n3,Oslo,8\n"),
+        ("own/handbook/returns.md", "# Returns\n\nA parcel may come back within 30 days.\n"),
+        ("own/policy.toml", POLICY),
+        ("own/who.json", r#"{ "ana": { "name": "Ana", "role": "clerk" } }"#),
+    ];
+    files.iter().for_each(|(file, text)| folder.write(file, text));
+    folder.write("own/assistant.toml", &format!("data = 'tables'\nprofiles = 'who.json'\n{more}"));
+    folder
+}
+
+const FILE: [&str; 2] = ["--assistant", "own/assistant.toml"];
+
+/// R-CLI-3, R-PLN-53: the demo, a run and what goes on with it answer from own data, by flag and by variable.
+#[test]
+fn the_assistant_answers_from_own_data() {
+    let folder = installed("assistant-own", "");
+    let ask = ["demo", "assistant", "--offline", "--ask", "How many orders are there?"];
+    let flag = folder.run(&[&ask[..], &FILE].concat());
+    assert_eq!(flag.code, 0, "{}", flag.stderr);
+    assert!(flag.stdout.contains('3') && !flag.stdout.contains("904"), "{}", flag.stdout);
+    let variable = folder.command(&ask).env("SUPERSTEP_ASSISTANT", FILE[1]).output().unwrap();
+    assert_eq!(String::from_utf8(variable.stdout).unwrap(), flag.stdout);
+    let sample = folder.run(&ask);
+    assert!(sample.stdout.contains("904"), "{}", sample.stdout);
+    let input = json!({ "messages": [{ "role": "user", "content": "How many orders?" }], "user_id": "ana" });
+    let words = ["run", "assistant", "--thread", "t1", "--json", "--input", &input.to_string()];
+    let output = &folder.run(&[&words[..], &FILE].concat()).json()["output"];
+    assert!(output["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().contains('3'));
+    let record = &folder.run(&["threads", "show", "t1", "--json"]).json()["thread"];
+    assert_eq!((&record["title"], &record["options"]["userId"]), (&json!("How many orders?"), &json!("ana")));
+}
+
+/// Asks a server that was just started for some JSON.
+fn get(address: &str, path: &str) -> Value {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+/// R-CLI-6, R-PLN-54, R-PLN-55: a server offers own tables, the web and the tools of an MCP server, to those who may.
+#[test]
+fn a_server_has_own_tables_the_web_and_tools_of_others() {
+    let program = env!("CARGO_BIN_EXE_superstep");
+    let library =
+        format!("[[servers]]\nname = 'library'\ncommand = '{program}'\nargs = ['mcp', 'serve', 'suggestions']\n");
+    let folder = installed("assistant-serve", &format!("[web]\nhosts = ['example.org']\n{library}"));
+    let mut child = folder.command(&[&["serve", "--port", "0"][..], &FILE].concat()).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let told = url.trim().strip_prefix("http://").map(|address| get(address, "/api/assistant/settings?userId=ana"));
+    child.kill().unwrap();
+    let said = child.wait_with_output().unwrap();
+    let told = told.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&said.stderr)));
+    let names = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&told["data"]["tables"]), ["orders"]);
+    let tools = names(&told["tools"]);
+    for tool in ["bq_query", "search_docs", "fetch_url", "library_search_docs"] {
+        assert!(tools.iter().any(|name| name == tool), "{tool} of {tools:?}");
+    }
+    assert!(!tools.iter().any(|name| name == "calculate"), "the policy does not name it");
+}
+
+/// R-CLI-10, R-CLI-17: what is wrong with the file is said with its key; with `--offline` it names nothing on the network.
+#[test]
+fn a_file_that_is_wrong_is_a_clear_error() {
+    let folder = installed("assistant-wrong", "");
+    let rows = [
+        ("dta = 'tables'\n", 78, "line 1, `dta`: unknown field"),
+        ("profiles = 'who.json'\ndata = 'nowhere'\n", 78, "data  there is no `own/nowhere`"),
+        ("profiles = 'who.json'\ndata = 7\n", 78, "line 2, `data`: expected"),
+        (
+            "profiles = 'who.json'\ndata = 'tables'\n[web]\nhosts = ['example.org']\n",
+            77,
+            "`web` of `own/assistant.toml`",
+        ),
+        (
+            "profiles = 'who.json'\ndata = 'tables'\n[[servers]]\nname = 'library'\ncommand = './no-such-program'\n",
+            69,
+            "MCP server `library` of `servers`",
+        ),
+    ];
+    for (text, code, expected) in rows {
+        folder.write("own/assistant.toml", text);
+        let said = folder.run(&[&["demo", "assistant", "--offline"][..], &FILE].concat());
+        assert!(said.code == code && said.stderr.contains(expected), "{text}: {} {}", said.code, said.stderr);
+    }
+    let missing = folder.run(&["serve", "--assistant", "none.toml"]);
+    assert!(missing.code == 78 && missing.stderr.contains("`none.toml`"), "{}", missing.stderr);
+    // Nobody else is kept from running, and the variable is no setting.
+    let other = folder
+        .command(&["run", "titles", "--input", r#"{"text":"x"}"#])
+        .env("SUPERSTEP_ASSISTANT", "none.toml")
+        .output();
+    assert!(other.unwrap().status.success());
+}
