@@ -27,7 +27,7 @@ use crate::policy::{Policy, Rights, UnknownUser};
 use crate::profile::{Profile, Profiles};
 use crate::rules::{LABEL, Synonyms, rules};
 use crate::sample;
-use crate::tools::{ToolSettings, joined, tools};
+use crate::tools::{Access, ToolSettings, joined, tools};
 
 /// The assistant, for a server.
 ///
@@ -193,8 +193,7 @@ impl Office {
             Some(json!({ "id": id, "name": profile.name, "role": profile.role }))
         });
         let tools = desk.tools().given().filter(|spec| rights.allows(&spec.name)).map(|spec| {
-            let is_destructive = spec.annotations.destructive || desk.policy.asks_about(&spec.name);
-            json!({ "name": spec.name, "description": spec.description, "destructive": is_destructive })
+            json!({ "name": spec.name, "description": spec.description, "destructive": spec.annotations.destructive })
         });
         let tables = data.catalog().tables.iter().filter(|table| may_ask(&rights, &table.name));
         let tables = tables.map(|table| json!({ "name": table.name, "about": table.about, "rows": table.rows }));
@@ -249,7 +248,8 @@ fn all_tools(settings: &Settings, data: &Arc<Data>, documents: Option<&Arc<Docum
 
 /// Whether somebody may read a table, and has a tool to do so.
 fn may_ask(rights: &Rights, table: &str) -> bool {
-    rights.reads(table) && ["bq_query", "list_tables", "describe_table"].iter().any(|tool| rights.allows(tool))
+    let access = Access::from(rights.clone());
+    !access.denies_table(table) && ["bq_query", "list_tables", "describe_table"].iter().any(|tool| rights.allows(tool))
 }
 
 /// `{name, kind, label}` of who answers.
