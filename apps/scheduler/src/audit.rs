@@ -1,0 +1,62 @@
+//! What was changed, by whom and when: the memory from which a change can be undone.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use superstep::core::time::Time;
+
+/// One change of a family's calendar: everything that was written at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// The revision that it made.
+    pub revision: u64,
+    /// When.
+    #[schemars(with = "String")]
+    pub at: Time,
+    /// Who did it: the id of a member, or the name of what did it by itself.
+    pub who: String,
+    /// What was done, in a word.
+    pub action: String,
+    /// The revision that it takes back.
+    #[serde(default)]
+    pub undoes: Option<u64>,
+    /// All that it touched.
+    pub images: Vec<Image>,
+}
+
+/// One thing before and after a change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Image {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// Its id; empty for all conflicts together.
+    pub id: String,
+    /// As it was; nothing when it is new.
+    #[serde(default)]
+    pub before: Option<Value>,
+    /// As it is; nothing when it is gone.
+    #[serde(default)]
+    pub after: Option<Value>,
+}
+
+/// What kind of thing was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The family itself.
+    Family,
+    /// A member.
+    Member,
+    /// A calendar.
+    Calendar,
+    /// A thing that is shared.
+    Resource,
+    /// A rule.
+    Rule,
+    /// An event.
+    Event,
+    /// All conflicts among confirmed events.
+    Conflicts,
+}

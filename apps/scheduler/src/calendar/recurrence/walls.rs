@@ -1,0 +1,231 @@
+//! When a rule falls: times on a wall, period by period.
+//!
+//! Goes straight to any period, so that a far window costs no more than a near one. Knows nothing of zones.
+
+use jiff::SignedDuration;
+use jiff::civil::{Date, DateTime, Time, Weekday};
+
+use super::pattern::{Day, Frequency, Pattern};
+
+/// The times at which a settled rule falls, from the period of one time to another, the earliest first.
+///
+/// The first period is whole: what is before the first start is for the caller to leave out.
+pub(super) struct Walls<'a> {
+    pattern: &'a Pattern,
+    first: DateTime,
+    until: DateTime,
+    index: i64,
+    barren: i64,
+    found: std::vec::IntoIter<DateTime>,
+}
+
+impl<'a> Walls<'a> {
+    pub(super) fn new(pattern: &'a Pattern, first: DateTime, from: DateTime, until: DateTime) -> Self {
+        let index = pattern.index_of(first, from);
+        Self { pattern, first, until, index, barren: 0, found: Vec::new().into_iter() }
+    }
+}
+
+impl Iterator for Walls<'_> {
+    type Item = DateTime;
+
+    fn next(&mut self) -> Option<DateTime> {
+        loop {
+            if let Some(found) = self.found.next() {
+                return Some(found);
+            }
+            let begin = self.pattern.begin(self.first, self.index).filter(|begin| *begin < self.until)?;
+            if self.barren > self.pattern.cycle() {
+                return None;
+            }
+            self.barren += 1;
+            self.index += 1;
+            if self.pattern.frequency > Frequency::Daily && !self.pattern.falls_on(begin.date()) {
+                // Not second by second through a month in which nothing is.
+                let tomorrow = begin.date().tomorrow().ok()?.to_datetime(Time::midnight());
+                self.index = self.index.max(self.pattern.index_of(self.first, tomorrow));
+                continue;
+            }
+            let found = self.pattern.set(self.first, begin);
+            if !found.is_empty() {
+                self.barren = 0;
+            }
+            self.found = found.into_iter();
+        }
+    }
+}
+
+impl Pattern {
+    /// After so many periods with nothing in them there never is anything: the calendar repeats every 400 years.
+    fn cycle(&self) -> i64 {
+        match self.frequency {
+            Frequency::Yearly => 400,
+            Frequency::Monthly => 4_800,
+            Frequency::Weekly => 20_871,
+            _ => 146_097,
+        }
+    }
+
+    /// How long a period is, for those that are equally long.
+    fn seconds(&self) -> Option<i64> {
+        let seconds = match self.frequency {
+            Frequency::Yearly | Frequency::Monthly => return None,
+            Frequency::Weekly => 7 * 86_400,
+            Frequency::Daily => 86_400,
+            Frequency::Hourly => 3_600,
+            Frequency::Minutely => 60,
+            Frequency::Secondly => 1,
+        };
+        Some(seconds * self.interval)
+    }
+
+    /// The beginning of the period in which the first start is.
+    fn base(&self, first: DateTime) -> DateTime {
+        let (day, midnight) = (first.date(), Time::midnight());
+        match self.frequency {
+            Frequency::Yearly => day.first_of_year().to_datetime(midnight),
+            Frequency::Monthly => day.first_of_month().to_datetime(midnight),
+            Frequency::Weekly => week_of(day, self.week_start).to_datetime(midnight),
+            Frequency::Daily => day.to_datetime(midnight),
+            Frequency::Hourly => day.at(first.hour(), 0, 0, 0),
+            Frequency::Minutely => day.at(first.hour(), first.minute(), 0, 0),
+            Frequency::Secondly => day.at(first.hour(), first.minute(), first.second(), 0),
+        }
+    }
+
+    /// The last period that counts and begins no later than this.
+    fn index_of(&self, first: DateTime, wall: DateTime) -> i64 {
+        let base = self.base(first);
+        let periods = match self.seconds() {
+            Some(seconds) => wall.duration_since(base).as_secs().div_euclid(seconds),
+            None => (months(wall) - months(base)).div_euclid(self.months_apart()),
+        };
+        periods.max(0)
+    }
+
+    /// When a period begins; none after the last year that can be written.
+    fn begin(&self, first: DateTime, index: i64) -> Option<DateTime> {
+        let base = self.base(first);
+        if let Some(seconds) = self.seconds() {
+            return base.checked_add(SignedDuration::from_secs(seconds.checked_mul(index)?)).ok();
+        }
+        let month = months(base).checked_add(self.months_apart().checked_mul(index)?)?;
+        let year = i16::try_from(month.div_euclid(12)).ok()?;
+        let month = i8::try_from(month.rem_euclid(12) + 1).ok()?;
+        Some(Date::new(year, month, 1).ok()?.to_datetime(Time::midnight()))
+    }
+
+    fn months_apart(&self) -> i64 {
+        if self.frequency == Frequency::Yearly { 12 * self.interval } else { self.interval }
+    }
+
+    /// All of one period.
+    fn set(&self, first: DateTime, begin: DateTime) -> Vec<DateTime> {
+        let times = self.times(begin, first.subsec_nanosecond());
+        let mut set = Vec::new();
+        for day in self.dates(begin.date()).filter(|day| self.falls_on(*day)) {
+            set.extend(times.iter().map(|time| day.to_datetime(*time)));
+        }
+        if self.positions.is_empty() {
+            return set;
+        }
+        let place = |position: &i16| match usize::from(position.unsigned_abs()) {
+            back if *position < 0 => set.len().checked_sub(back),
+            forth => forth.checked_sub(1),
+        };
+        let mut chosen: Vec<_> =
+            self.positions.iter().filter_map(place).filter_map(|at| set.get(at).copied()).collect();
+        chosen.sort_unstable();
+        chosen.dedup();
+        chosen
+    }
+
+    /// The days of a period.
+    fn dates(&self, begin: Date) -> impl Iterator<Item = Date> + use<> {
+        let days = match self.frequency {
+            Frequency::Yearly => begin.days_in_year(),
+            Frequency::Monthly => begin.days_in_month().into(),
+            Frequency::Weekly => 7,
+            _ => 1,
+        };
+        // A month that does not count is not looked at day by day.
+        let is_empty = self.frequency == Frequency::Monthly && !holds(&self.months, begin.month().into());
+        let days = if is_empty { 0 } else { days };
+        std::iter::successors(Some(begin), |day| day.tomorrow().ok()).take(usize::try_from(days).unwrap_or(0))
+    }
+
+    /// The times of day of a period.
+    fn times(&self, begin: DateTime, fraction: i32) -> Vec<Time> {
+        let own = [begin.hour(), begin.minute(), begin.second()].map(i16::from);
+        let pick = |list: &[i16], own: i16, finer: Frequency| match list {
+            list if self.frequency < finer => list.to_vec(),
+            list if holds(list, own) => vec![own],
+            _ => Vec::new(),
+        };
+        let hours = pick(&self.hours, own[0], Frequency::Hourly);
+        let minutes = pick(&self.minutes, own[1], Frequency::Minutely);
+        let seconds = pick(&self.seconds, own[2], Frequency::Secondly);
+        let mut times = Vec::with_capacity(hours.len() * minutes.len() * seconds.len());
+        let small = |number: &i16| i8::try_from(*number).unwrap_or(i8::MAX);
+        for hour in &hours {
+            for minute in &minutes {
+                times.extend(
+                    seconds.iter().flat_map(|second| Time::new(small(hour), small(minute), small(second), fraction)),
+                );
+            }
+        }
+        times
+    }
+
+    /// Whether a day is one of those that the rule names.
+    fn falls_on(&self, day: Date) -> bool {
+        holds(&self.months, day.month().into())
+            && (self.month_days.is_empty() || is_named(&self.month_days, day.day().into(), day.days_in_month().into()))
+            && (self.days.is_empty() || self.days.iter().any(|one| self.is_weekday(*one, day)))
+            && (self.year_days.is_empty() || is_named(&self.year_days, day.day_of_year(), day.days_in_year()))
+            && (self.weeks.is_empty() || self.is_in_week(day))
+    }
+
+    fn is_weekday(&self, wanted: Day, day: Date) -> bool {
+        if wanted.weekday != day.weekday() {
+            return false;
+        }
+        let Some(ordinal) = wanted.ordinal else { return true };
+        // In a year without named months the ordinal counts through the year.
+        let is_in_month = self.frequency == Frequency::Monthly || !self.months.is_empty();
+        let (at, of) = match is_in_month {
+            true => (day.day().into(), day.days_in_month().into()),
+            false => (day.day_of_year(), day.days_in_year()),
+        };
+        ordinal == (at - 1) / 7 + 1 || ordinal == -((of - at) / 7 + 1)
+    }
+
+    /// Weeks belong to the year in which most of their days are.
+    fn is_in_week(&self, day: Date) -> bool {
+        let middle = week_of(day, self.week_start).saturating_add(SignedDuration::from_hours(3 * 24));
+        let number = (middle.day_of_year() - 1) / 7 + 1;
+        let weeks = number + (middle.days_in_year() - middle.day_of_year()) / 7;
+        is_named(&self.weeks, number, weeks)
+    }
+}
+
+/// The first day of the week of a day.
+fn week_of(day: Date, week_start: Weekday) -> Date {
+    let days = i64::from(day.weekday().since(week_start));
+    day.saturating_sub(SignedDuration::from_hours(24 * days))
+}
+
+/// The months since the year 0.
+fn months(wall: DateTime) -> i64 {
+    i64::from(wall.year()) * 12 + i64::from(wall.month()) - 1
+}
+
+/// Whether a list that may be empty allows this.
+fn holds(list: &[i16], one: i16) -> bool {
+    list.is_empty() || list.contains(&one)
+}
+
+/// Whether a list names this one, counted from the start or from the end.
+fn is_named(list: &[i16], one: i16, of: i16) -> bool {
+    list.contains(&one) || list.contains(&(one - of - 1))
+}

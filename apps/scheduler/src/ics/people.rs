@@ -1,0 +1,111 @@
+//! Who and what of a file belongs to the family: ATTENDEE and RESOURCES.
+
+use calcard::icalendar::ICalendarParameterName as Parameter;
+
+use super::lines::{escape, quote};
+use super::property::Property;
+use crate::calendar::{Board, Member, Participant};
+
+/// Whom an ATTENDEE means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Attendee {
+    /// Somebody of the family who takes part.
+    Member(Participant),
+    /// Something of the family: its id.
+    Resource(String),
+    /// Nobody whom the family's calendar has to know.
+    Stranger,
+}
+
+/// Whom an ATTENDEE means.
+pub(super) fn attendee(property: &Property, board: &Board) -> Attendee {
+    let says = |name: &Parameter, values: &[&str]| {
+        property.parameter(name).is_some_and(|said| values.iter().any(|value| value.eq_ignore_ascii_case(&said)))
+    };
+    let name = property.parameter(&Parameter::Cn).unwrap_or_default();
+    let address = property.value();
+    if says(&Parameter::Cutype, &["RESOURCE", "ROOM"]) {
+        let found = resource(&name, board).or_else(|| resource(without_scheme(address), board));
+        return found.map_or(Attendee::Stranger, Attendee::Resource);
+    }
+    if says(&Parameter::Partstat, &["DECLINED"]) || says(&Parameter::Role, &["NON-PARTICIPANT"]) {
+        return Attendee::Stranger;
+    }
+    let is_required = !says(&Parameter::Role, &["OPT-PARTICIPANT"]);
+    let found = member_at(address, board).or_else(|| member_called(&name, board));
+    found.map_or(Attendee::Stranger, |member| Attendee::Member(Participant { member, is_required }))
+}
+
+/// The ATTENDEE of somebody of the family.
+pub(super) fn attendee_line(participant: &Participant, board: &Board) -> String {
+    let member = board.members.get(&participant.member);
+    let name = member.map_or(&participant.member, |member| &member.name);
+    let mail = member.and_then(|member| member.aliases.iter().find(|alias| alias.contains('@')));
+    let mail = mail.map(|mail| format!("mailto:{mail}"));
+    let mail = mail.filter(|mail| member_at(mail, board).as_ref() == Some(&participant.member));
+    let address = mail.unwrap_or_else(|| address(&participant.member));
+    let role = if participant.is_required { "REQ-PARTICIPANT" } else { "OPT-PARTICIPANT" };
+    format!("ATTENDEE;CN={};ROLE={role}:{address}", quote(name))
+}
+
+/// An address for who has no mail, which says nothing outside of the family.
+fn address(member: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    format!("urn:superstep:member:{}", member.bytes().map(letter).collect::<String>())
+}
+
+fn without_scheme(address: &str) -> &str {
+    match address.split_at_checked("mailto:".len()) {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("mailto:") => rest,
+        _ => address,
+    }
+}
+
+fn member_at(text: &str, board: &Board) -> Option<String> {
+    let mail = without_scheme(text);
+    let is_mail = mail.contains('@');
+    only(board, |member| address(&member.id) == text || is_mail && is_called(member, mail))
+}
+
+fn member_called(name: &str, board: &Board) -> Option<String> {
+    let whole = |member: &Member| same(name, &format!("{} {}", member.name, board.family.name));
+    only(board, |member| is_called(member, name) || whole(member))
+}
+
+/// The one member of whom it is true; two are nobody.
+fn only(board: &Board, is_it: impl Fn(&Member) -> bool) -> Option<String> {
+    let mut found = board.members.values().filter(|member| is_it(member));
+    found.next().filter(|_| found.next().is_none()).map(|member| member.id.clone())
+}
+
+fn is_called(member: &Member, name: &str) -> bool {
+    same(&member.name, name) || member.aliases.iter().any(|alias| same(alias, name))
+}
+
+fn same(one: &str, other: &str) -> bool {
+    !one.trim().is_empty() && one.trim().to_lowercase() == other.trim().to_lowercase()
+}
+
+/// The thing that a name means: its id.
+pub(super) fn resource(name: &str, board: &Board) -> Option<String> {
+    if board.resources.contains_key(name) {
+        return Some(name.to_owned());
+    }
+    let mut found = board
+        .resources
+        .values()
+        .filter(|resource| same(&resource.name, name) || resource.aliases.iter().any(|alias| same(alias, name)));
+    found.next().filter(|_| found.next().is_none()).map(|resource| resource.id.clone())
+}
+
+/// The RESOURCES of things by their ids; nothing for none.
+pub(super) fn resources_line(ids: &[&String], board: &Board) -> Option<String> {
+    let label = |id: &&String| {
+        let name = board.resources.get(*id).map(|resource| resource.name.as_str());
+        // A name that is read back as something else is not one.
+        escape(name.filter(|name| resource(name, board).as_ref() == Some(*id)).unwrap_or(id))
+    };
+    let labels: Vec<String> = ids.iter().map(label).collect();
+    (!labels.is_empty()).then(|| format!("RESOURCES:{}", labels.join(",")))
+}

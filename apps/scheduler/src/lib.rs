@@ -1,0 +1,30 @@
+//! The family scheduler: plain words in, a real calendar out, and nothing booked twice.
+//!
+//! What a family has is in [`calendar`], what the agents say to each other in [`models`], where calendars are kept in
+//! [`store`], and the graph of a request is [`graph()`].
+
+pub mod agents;
+pub mod audit;
+pub mod calendar;
+mod draft;
+pub mod eval;
+mod graph;
+mod home;
+pub mod ics;
+pub mod models;
+mod nodes;
+mod notes;
+pub mod parser;
+mod plan;
+pub mod route;
+pub mod sample;
+pub mod sample_year;
+pub mod state;
+pub mod store;
+pub mod workflow;
+pub mod zone;
+
+pub use graph::{draw, graph};
+pub use home::Home;
+pub use nodes::{Choice, Confirming};
+pub use notes::{Fields, Said as Clarifying};

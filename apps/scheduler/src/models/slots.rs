@@ -1,0 +1,93 @@
+//! Times that would do.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use superstep::core::time::Time;
+
+/// A time that would do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Given")]
+pub struct TimeSlot {
+    /// When it starts.
+    #[schemars(with = "String")]
+    pub start_time: Time,
+    /// When it ends.
+    #[schemars(with = "String")]
+    pub end_time: Time,
+    /// How good it is.
+    pub score: Score,
+    /// Who has time.
+    pub available_participants: Vec<String>,
+    /// Soft rules that it breaks, in words.
+    pub constraint_violations: Vec<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    #[schemars(with = "String")]
+    start_time: Time,
+    #[schemars(with = "String")]
+    end_time: Time,
+    score: Score,
+    available_participants: Vec<String>,
+    constraint_violations: Vec<String>,
+}
+
+impl TryFrom<Given> for TimeSlot {
+    type Error = String;
+
+    fn try_from(given: Given) -> Result<Self, String> {
+        let Given { start_time, end_time, score, available_participants, constraint_violations } = given;
+        if end_time <= start_time {
+            return Err(format!("end_time is {end_time}, and must be after start_time, {start_time}"));
+        }
+        Ok(Self { start_time, end_time, score, available_participants, constraint_violations })
+    }
+}
+
+/// How good something is, from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Score(#[schemars(range(min = 0.0, max = 1.0))] f64);
+
+impl Score {
+    /// The nearest score to a number; to two digits, so that scores can be told apart by people.
+    #[must_use]
+    pub fn near(value: f64) -> Self {
+        Self((value.clamp(0.0, 1.0) * 100.0).round() / 100.0)
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn value(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Score {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        let is_score = (0.0..=1.0).contains(&value);
+        is_score.then_some(Self(value)).ok_or_else(|| format!("score is {value}, and goes from 0 to 1"))
+    }
+}
+
+impl From<Score> for f64 {
+    fn from(score: Score) -> Self {
+        score.0
+    }
+}
+
+/// All times that would do.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SchedulingData {
+    /// The best first.
+    pub candidate_times: Vec<TimeSlot>,
+    /// When the best starts.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub recommended_time: Option<Time>,
+}

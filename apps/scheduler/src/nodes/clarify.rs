@@ -1,0 +1,97 @@
+//! Asks what is meant, and takes the answer back to where it is read.
+
+use serde_json::{Value, json};
+use superstep::{Ask, Ctx, Cx, NodeError, Result, View};
+
+use super::told::ended;
+use crate::agents::words;
+use crate::calendar::Board;
+use crate::home::{self, Home};
+use crate::models::{Role, Said as Line};
+use crate::notes::{self, Said};
+use crate::parser::{Missing, Understood};
+use crate::state::{Scheduler, SchedulerUpdate, Step, WorkflowStatus};
+use crate::workflow::stepped;
+use crate::zone::Zone;
+
+/// How often one request is asked about.
+const MOST_QUESTIONS: usize = 3;
+
+/// Asks what is meant.
+pub(crate) async fn request_clarification(
+    state: View<Scheduler>,
+    home: Ctx<Home>,
+    cx: Cx,
+    ask: Ask,
+) -> Result<SchedulerUpdate, NodeError> {
+    let (now, mut answers) = (home::now(&cx)?, notes::answers(&state));
+    if answers.len() >= MOST_QUESTIONS {
+        let sorry = "Sorry, I still do not understand what you would like. Nothing was changed; please say it anew.";
+        let update = Scheduler::update().workflow_status(WorkflowStatus::InProgress);
+        return Ok(ended(update, WorkflowStatus::Failed, sorry, now));
+    }
+    let understood = notes::understood(&state)?;
+    let shown = cx.once("question", async { question(&state, &understood, &*home.board().await?) }).await?;
+    let text = shown["question"].as_str().unwrap_or_default().to_owned();
+    let schema = serde_json::to_value(schemars::schema_for!(Said))?;
+    let said: Said = serde_json::from_value(ask.with("clarification", &shown, &text, Some(schema)).await?)?;
+    let mut update = stepped(Scheduler::update(), state.current_step, Step::Clarification, now)
+        .workflow_status(WorkflowStatus::InProgress)
+        .messages(Line::new(Role::Assistant, &text, now).to_message());
+    if !said.text.trim().is_empty() {
+        update = update.messages(Line::new(Role::User, &said.text, now).to_message());
+    }
+    answers.push(said);
+    Ok(update.notes((notes::ANSWERS.to_owned(), serde_json::to_value(answers)?)))
+}
+
+fn question(state: &Scheduler, understood: &Understood, board: &Board) -> Result<Value> {
+    let zone = Zone::named(&board.family.zone)?;
+    let problems = notes::problems(state);
+    let no_time = state.current_step == Step::Scheduling;
+    let question = if no_time {
+        "I found no free time in the next two weeks. When would it suit you?".to_owned()
+    } else if !problems.is_empty() {
+        problems.join(" ")
+    } else if let Some(doubt) = understood.doubts.first() {
+        doubt.question.clone()
+    } else if let Some(missing) = understood.missing.first() {
+        asks_for(*missing).to_owned()
+    } else {
+        "Did I understand you right?".to_owned()
+    };
+    let several = (understood.which.len() > 1).then_some(&understood.which);
+    let choices = several
+        .into_iter()
+        .flatten()
+        .filter_map(|id| board.events.get(id))
+        .map(|event| json!({ "id": event.id, "label": event.title, "detail": words::stretch(&zone, &event.span) }));
+    let near = understood.unknown.iter().flat_map(|unknown| &unknown.near).map(|id| {
+        let name = board.members.get(id).map(|member| member.name.clone());
+        let name = name.or_else(|| board.resources.get(id).map(|resource| resource.name.clone()));
+        json!({ "id": id, "label": name.unwrap_or_else(|| id.clone()), "detail": "" })
+    });
+    let add = understood.unknown.iter().map(|unknown| {
+        json!({ "id": format!("add:{}", unknown.text), "label": format!("Add {}", unknown.text), "detail": "" })
+    });
+    Ok(json!({
+        "kind": "clarification",
+        "question": question,
+        "understood": understood.data,
+        "found": understood.found,
+        "missing": understood.missing,
+        "choices": choices.chain(near).chain(add).collect::<Vec<_>>(),
+    }))
+}
+
+fn asks_for(missing: Missing) -> &'static str {
+    match missing {
+        Missing::Intent => "What would you like me to do?",
+        Missing::Title => "What is it?",
+        Missing::Date => "On which day?",
+        Missing::Time => "At what time?",
+        Missing::Event => "Which event do you mean?",
+        Missing::Change => "What shall be different?",
+        Missing::Subject => "What would you like to know?",
+    }
+}

@@ -1,0 +1,129 @@
+//! Looks for ways out of a conflict, and asks which to take.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use superstep::core::time::Time;
+use superstep::{Ask, Ctx, Cx, NodeError, Result, View};
+
+use super::told::{Finding, ended, json, or_failed, reject, sure, validated};
+use crate::agents::resolution::propose;
+use crate::home::{self, Home};
+use crate::models::{EventStatus, ProposedEvent, ProposedResolution, ResolutionData, ValidationStep};
+use crate::notes;
+use crate::state::{Agent, Scheduler, SchedulerUpdate, Step, WorkflowStatus};
+
+/// What the user says about ways out: the id of one, one that they changed, or none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Choice {
+    /// One of those that were proposed.
+    Taken {
+        /// Its id.
+        resolution_id: String,
+    },
+    /// None.
+    Declined {
+        /// Always true.
+        decline: bool,
+    },
+    /// One that the user changed.
+    Changed {
+        /// What it is now.
+        resolution: ProposedResolution,
+    },
+}
+
+/// Looks for ways out, and asks.
+pub(crate) async fn resolution(
+    state: View<Scheduler>,
+    home: Ctx<Home>,
+    cx: Cx,
+    ask: Ask,
+) -> Result<SchedulerUpdate, NodeError> {
+    // What was shown is what is answered, whatever the calendar is like by then.
+    let found = cx.once("ways out", search(&state, &home, &cx)).await;
+    let found: ResolutionData = match found {
+        Ok(found) => found,
+        Err(error) => {
+            let error = error.into_error();
+            return or_failed(Err(error), (&state, Agent::Resolution.name()), &home, &cx).await;
+        }
+    };
+    let said = ask.with("resolution", question(&state, &found), &sentence(&found), Some(schema(&found))).await?;
+    let choice: Choice = serde_json::from_value(said)?;
+    let now = home::now(&cx)?;
+    let told = told(&state, &found, now)?;
+    let taken = match choice {
+        Choice::Taken { resolution_id } => {
+            found.proposed_resolutions.iter().find(|one| one.resolution_id == resolution_id).cloned()
+        }
+        Choice::Changed { resolution } => Some(resolution),
+        Choice::Declined { .. } => None,
+    };
+    if let Some(taken) = taken {
+        return Ok(told.selected_resolution(Some(taken)).workflow_status(WorkflowStatus::InProgress));
+    }
+    let event = state.proposed_event.clone();
+    if let Some(event) = &event {
+        reject(&home, &state.user_id, &event.event_id).await?;
+    }
+    let event = event.map(|event| ProposedEvent { status: EventStatus::Rejected, ..event });
+    let told = told.proposed_event(event).workflow_status(WorkflowStatus::InProgress);
+    Ok(ended(told, WorkflowStatus::Completed, "All right, nothing was planned.", now))
+}
+
+async fn search(state: &Scheduler, home: &Home, cx: &Cx) -> Result<ResolutionData> {
+    let (now, board) = (home::now(cx)?, home.board().await?);
+    let drawn = notes::plan(state)?.on(&board, now)?;
+    let conflicts = state.detected_conflicts.clone().unwrap_or_default().conflicts;
+    propose(&drawn.board, &drawn.event, &conflicts, now)
+}
+
+fn told(state: &Scheduler, found: &ResolutionData, now: Time) -> Result<SchedulerUpdate> {
+    let count = found.proposed_resolutions.len();
+    let issues = if count == 0 { vec!["There is no way out but another time.".to_owned()] } else { Vec::new() };
+    let finding = Finding {
+        agent: Agent::Resolution,
+        step: Step::Resolution,
+        data: json(found)?,
+        explanation: sentence(found),
+        confidence: sure(found.proposed_resolutions.first().map_or(0.5, |best| best.score.value())),
+        reasoning: format!("{count} ways out work on a copy of the calendar"),
+    };
+    Ok(finding.told(state, now).validation_results(validated(ValidationStep::Resolution, now, issues)))
+}
+
+fn sentence(found: &ResolutionData) -> String {
+    match found.proposed_resolutions.first() {
+        Some(best) => format!("Something stands in the way. Best would be: {}", best.description),
+        None => "Something stands in the way, and I see no way out.".to_owned(),
+    }
+}
+
+fn question(state: &Scheduler, found: &ResolutionData) -> Value {
+    json!({
+        "kind": "resolution",
+        "question": sentence(found),
+        "conflicts": state.detected_conflicts.as_ref().map(|data| &data.conflicts),
+        "resolutions": found.proposed_resolutions,
+        "recommended": found.recommended_resolution,
+    })
+}
+
+/// Only what was proposed can be taken.
+fn schema(found: &ResolutionData) -> Value {
+    let ids: Vec<&str> = found.proposed_resolutions.iter().map(|one| one.resolution_id.as_str()).collect();
+    let one = |name: &str, schema: Value| {
+        json!({
+            "type": "object", "properties": { name: schema }, "required": [name], "additionalProperties": false,
+        })
+    };
+    json!({
+        "anyOf": [
+            one("resolution_id", json!({ "enum": ids })),
+            one("decline", json!({ "const": true })),
+            one("resolution", json!({ "type": "object", "required": ["resolution_id", "strategy", "changes"] })),
+        ],
+    })
+}

@@ -1,0 +1,70 @@
+//! Finds a time, and proposes the event.
+
+use superstep::{Ctx, Cx, NodeError, Result, View};
+
+use super::told::{Finding, json, or_failed, proposed, sure, validated};
+use crate::agents::slots::{self, Wanted};
+use crate::agents::words;
+use crate::calendar::{Change, Span};
+use crate::draft::Asked;
+use crate::home::{self, Home};
+use crate::models::{EventStatus, ValidationStep};
+use crate::notes;
+use crate::state::{Agent, Scheduler, SchedulerUpdate, Step, WorkflowStatus};
+use crate::workflow::validate_state_transition;
+use crate::zone::Zone;
+
+/// Finds a time.
+pub(crate) async fn scheduling(state: View<Scheduler>, home: Ctx<Home>, cx: Cx) -> Result<SchedulerUpdate, NodeError> {
+    let worked = search(&state, &home, &cx).await;
+    or_failed(worked, (&state, Agent::Scheduling.name()), &home, &cx).await
+}
+
+async fn search(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate> {
+    let wrong = |message: String| superstep::Error::new(superstep::Code::TypeMismatch, message);
+    validate_state_transition(state, "scheduling").map_err(wrong)?;
+    let (now, board) = (home::now(cx)?, home.board().await?);
+    let understood = notes::understood(state)?;
+    let id = notes::event_id(state).unwrap_or_default();
+    let asked = Asked { board: &board, who: &state.user_id, understood: &understood, id: &id, now };
+    let mut plan = asked.plan()?;
+    let is_moved = understood.data.start_time.is_some();
+    // A change that says nothing of the time keeps it.
+    let given = asked.given().or_else(|| Some(plan.event.span).filter(|_| plan.target.is_some() && !is_moved));
+    let wanted = Wanted { event: plan.event.clone(), given, minutes: asked.minutes(), range: understood.within };
+    let found = slots::find(&board, &wanted, now)?;
+    let slot = found.candidate_times.first().cloned();
+    let zone = Zone::named(&board.family.zone)?;
+    let span = slot.as_ref().and_then(|slot| Span::new(slot.start_time, slot.end_time));
+    let explanation = match &span {
+        Some(span) => format!("The time is {}.", words::stretch(&zone, span)),
+        None => "I found no free time in the next two weeks.".to_owned(),
+    };
+    let finding = Finding {
+        agent: Agent::Scheduling,
+        step: Step::Scheduling,
+        confidence: sure(slot.as_ref().map_or(0.5, |slot| slot.score.value().max(crate::workflow::SURE))),
+        reasoning: format!("{} times looked at closely", found.candidate_times.len()),
+        data: json(&found)?,
+        explanation: explanation.clone(),
+    };
+    let update = finding.told(state, now).selected_time_slot(slot);
+    let Some(span) = span else {
+        let failed = validated(ValidationStep::Scheduling, now, vec![explanation]);
+        return Ok(update.validation_results(failed).workflow_status(WorkflowStatus::AwaitingUser));
+    };
+    plan.event.span = span;
+    if plan.target.is_none() {
+        let event = plan.event.clone();
+        let propose = move |board: &crate::calendar::Board| {
+            // Somebody who runs this again after a crash finds what was written, further on its way or not.
+            let is_there = board.events.contains_key(&event.id);
+            Ok(if is_there { Vec::new() } else { vec![Change::Event(Box::new(event))] })
+        };
+        home.calendars.change(&home.family, &state.user_id, "propose", propose).await?;
+    }
+    Ok(update
+        .proposed_event(Some(proposed(&plan.event, EventStatus::Proposed)))
+        .validation_results(validated(ValidationStep::Scheduling, now, Vec::new()))
+        .notes((notes::PLAN.to_owned(), json(&plan)?)))
+}

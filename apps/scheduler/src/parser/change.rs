@@ -1,0 +1,355 @@
+//! Changes to what is on the calendar: which event, which of a series, and what becomes of it.
+
+use jiff::civil::DateTime;
+
+use super::days::{Days, How, in_week, written};
+use super::events::{Clue, Meant, another, meant};
+use super::hours::{Clock, Hint, at, settle_range};
+use super::lengths::Length;
+use super::reader::{Finding, Value};
+use super::repeats::Repeat;
+use super::said::{Said, TimeSaid};
+use super::sense::{Sense, Way};
+use super::when::{Wall, next_weekday};
+use super::{Doubt, Part, Reading, Scope, titles};
+use crate::calendar::Span;
+
+/// What becomes of an event.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Changed {
+    /// The events that may be meant.
+    pub(super) which: Vec<Meant>,
+    /// Whether the first of them is the one.
+    pub(super) is_matched: bool,
+    /// Which of a series.
+    pub(super) scope: Option<Scope>,
+    /// When it is then, on the wall.
+    pub(super) span: Option<(DateTime, DateTime)>,
+    /// Where it is to lie then, on the wall.
+    pub(super) within: Option<(DateTime, DateTime)>,
+    /// How it repeats then.
+    pub(super) rule: Option<String>,
+    /// What it is called then.
+    pub(super) title: Option<String>,
+    /// Whether it was said what becomes of it.
+    pub(super) has_change: bool,
+    /// What may be meant in two ways.
+    pub(super) doubts: Vec<Doubt>,
+    /// What cannot be.
+    pub(super) problems: Vec<String>,
+}
+
+/// An event that is not to be.
+pub(super) fn cancel(reading: &Reading<'_>) -> Changed {
+    let said = Said::of(&reading.findings, reading.today());
+    let mut changed = find(reading, &said, true, 0..reading.reader.tokens.len());
+    changed.has_change = true;
+    let is_dated = !said.days.is_empty() || said.time.is_some();
+    settle_scope(reading, &mut changed, is_dated, said.onward.is_some());
+    if is_several(reading, &changed, &said) {
+        changed.doubts.push(Doubt::new(Part::Scope, "There are several then; is it one of them, or all?"));
+        changed.scope = None;
+    }
+    if matches!(changed.scope, None | Some(Scope::This))
+        && changed.is_matched
+        && (changed.scope.is_some() || !is_series(&changed.which[0]))
+    {
+        changed.span = changed.which[0].instance;
+    }
+    changed
+}
+
+/// Whether a series has more than one instance in the days that were said.
+fn is_several(reading: &Reading<'_>, changed: &Changed, said: &Said) -> bool {
+    let days = said.day().0.filter(|days| !days.is_one() && changed.scope == Some(Scope::This));
+    let within = days.and_then(|days| {
+        let instant = |date| reading.zone.instant(at(date, 0)).ok();
+        Span::new(instant(days.first)?.max(reading.request.now), instant(days.end)?)
+    });
+    let (Some(within), Some(one)) = (within, changed.which.first()) else { return false };
+    reading.request.board.instances_of(&one.event, &within).is_ok_and(|instances| instances.len() > 1)
+}
+
+/// An event that is to be otherwise.
+pub(super) fn modify(reading: &Reading<'_>) -> Changed {
+    let (old, new, border) = split(reading);
+    let is_split = border.is_some();
+    let words = match (reading.intent.way, border_word(reading)) {
+        (Way::Rename, Some(to)) => 0..to,
+        _ => 0..reading.reader.tokens.len(),
+    };
+    // Without a border the day that was said may be the old one as well as the new one.
+    let is_loose = !is_split && new.shift.is_none() && old.is_empty();
+    let mut changed = if is_loose { find(reading, &new, false, words) } else { find(reading, &old, true, words) };
+    let is_on_day =
+        |days: Days| changed.which.iter().any(|one| one.instance.is_some_and(|(at, _)| at.date() == days.first));
+    let is_dated = !old.days.is_empty() || old.time.is_some() || (is_loose && new.day().0.is_some_and(is_on_day));
+    changed.rule = rule(reading, &changed);
+    settle_scope(reading, &mut changed, is_dated, false);
+    if let (Way::Rename, Some(to)) = (reading.intent.way, border_word(reading)) {
+        changed.title = titles::title_of(&reading.reader, to + 1..reading.reader.tokens.len());
+        changed.has_change = changed.title.is_some();
+        return changed;
+    }
+    changed.has_change |= changed.rule.is_some();
+    apply(reading, &new, &mut changed);
+    changed
+}
+
+fn apply(reading: &Reading<'_>, new: &Said, changed: &mut Changed) {
+    let wall = reading.wall(None);
+    let problems = new.days.iter().filter_map(|days| days.problem.clone());
+    let clocks = new.time.iter().flat_map(|time| time.clocks());
+    changed.problems.extend(problems.chain(clocks.filter_map(Clock::problem)));
+    let says_time = !new.days.is_empty() || new.time.is_some() || new.shift.is_some() || new.length.is_some();
+    if !changed.problems.is_empty() || !(says_time || new.part.is_some()) {
+        return;
+    }
+    changed.has_change = true;
+    let instance = if changed.is_matched { changed.which[0].instance } else { None };
+    let Some(instance) = instance else {
+        // Nobody knows yet how long it is.
+        let when = wall.create(new, None);
+        changed.span = when.span.filter(|_| when.has_date && when.has_time);
+        return;
+    };
+    match moved(reading, new, instance, changed) {
+        Some((start, end)) if end <= start => changed.problems.push("then it ends before it starts".to_owned()),
+        Some((start, _)) if start < wall.now => {
+            let (day, next) = (written(start.date()), next_weekday(start.date(), wall.now));
+            changed.problems.push(format!("that was on {day} at {}; did you mean {next}?", start.strftime("%H:%M")));
+        }
+        Some(span) => changed.span = Some(span),
+        None => {}
+    }
+}
+
+/// When an instance is after the change.
+fn moved(
+    reading: &Reading<'_>,
+    new: &Said,
+    (start, end): (DateTime, DateTime),
+    changed: &mut Changed,
+) -> Option<(DateTime, DateTime)> {
+    let way = reading.intent.way;
+    let length = |from: DateTime, to: DateTime| Length { minutes: minutes_between(from, to), ..Length::default() };
+    let same = length(start, end);
+    if let Some((by, direction)) = new.shift {
+        return Some(match way {
+            Way::Longer => (start, by.from(end, true)),
+            Way::Shorter => (start, by.from(end, false)),
+            _ => {
+                let is_later = direction.unwrap_or(way != Way::Earlier);
+                (by.from(start, is_later), by.from(end, is_later))
+            }
+        });
+    }
+    let (day, doubt) = new.day();
+    let day = day.map(|days| after_old_day(reading, days, start));
+    let doubt = doubt.or_else(|| which_week(reading, day.as_ref()?, start));
+    changed.doubts.extend(doubt.map(|text| Doubt::new(Part::Date, text)));
+    let day = match day {
+        Some(days) if !days.is_one() => {
+            changed.within = Some((at(days.first, 0), at(days.end, 0)));
+            return None;
+        }
+        day => day.map_or(start.date(), |days| days.first),
+    };
+    if let (None, Some((from, to))) = (new.time, new.part) {
+        changed.within = Some((at(day, i32::from(from) * 60), at(day, i32::from(to) * 60)));
+        return None;
+    }
+    let long = new.length.filter(|long| long.as_minutes().is_some()).unwrap_or(same);
+    let wall = reading.wall(new.hint());
+    let settled = |clock: Clock| at(day, settle(&wall, clock, start));
+    match new.time {
+        Some(TimeSaid::Until(clock)) => Some((day.to_datetime(start.time()), at(day, settle(&wall, clock, start)))),
+        Some(TimeSaid::Range(_, to)) if is_old_time(reading, new, start) => {
+            Some((settled(to), long.from(settled(to), true)))
+        }
+        Some(TimeSaid::Range(from, to)) => {
+            // The same moment twice is refused like an end before the start.
+            let range = settle_range(from, to, wall.hint, wall.preferences);
+            Some(range.map_or((start, start), |(from, to)| (at(day, from.minute), at(day, to.minute))))
+        }
+        Some(TimeSaid::At(clock) | TimeSaid::After(clock) | TimeSaid::Before(clock)) => {
+            Some((settled(clock), long.from(settled(clock), true)))
+        }
+        None => {
+            let start = day.to_datetime(start.time());
+            Some((start, long.from(start, true)))
+        }
+    }
+}
+
+/// `From Friday to Saturday` is the Saturday after that Friday.
+fn after_old_day(reading: &Reading<'_>, days: Days, start: DateTime) -> Days {
+    let is_range = reading.findings.iter().any(|finding| finding.sense == Sense::DateRange);
+    if is_range && days.how == How::Weekday {
+        Days::one(in_week(start.date(), days.first.weekday()), How::Day)
+    } else {
+        days
+    }
+}
+
+/// A day of the week is the next one that comes, but for an event of a later week the one of that week is as likely.
+fn which_week(reading: &Reading<'_>, days: &Days, start: DateTime) -> Option<String> {
+    let today = reading.wall(None).today_or_later(days, None);
+    let other = in_week(start.date(), days.first.weekday());
+    let is_later = days.how == How::Weekday && other > days.first;
+    today.or_else(|| is_later.then(|| format!("Is it {}, or {}?", written(days.first), written(other))))
+}
+
+/// The minute of the day; in doubt it stays in its half of the day.
+fn settle(wall: &Wall<'_>, clock: Clock, start: DateTime) -> i32 {
+    let settled = clock.settle(wall.hint, wall.preferences);
+    let hint = if start.hour() < 12 { Hint::Morning } else { Hint::Later };
+    if settled.is_doubtful { clock.settle(Some(hint), wall.preferences).minute } else { settled.minute }
+}
+
+/// `Move soccer from 2 to 4`: the first is when it was.
+fn is_old_time(reading: &Reading<'_>, new: &Said, start: DateTime) -> bool {
+    let Some(TimeSaid::Range(from, _)) = new.time else { return false };
+    let minute = i32::from(start.hour()) * 60 + i32::from(start.minute());
+    from.settle(None, reading.preferences).minute == minute
+}
+
+fn minutes_between(from: DateTime, to: DateTime) -> i64 {
+    from.until((jiff::Unit::Minute, to)).map_or(60, |span| span.get_minutes())
+}
+
+/// What is said of the old time and of the new one, and at which token the new one begins.
+fn split(reading: &Reading<'_>) -> (Said, Said, Option<usize>) {
+    let (reader, today) = (&reading.reader, reading.today());
+    let lists = reader.language.words;
+    let is_target = |at: usize| {
+        let is_last = |finding: &&Finding| finding.from == at || finding.from == at + 1;
+        let counts = |finding: &&Finding| !matches!(finding.sense, Sense::Which(_) | Sense::Filler | Sense::By);
+        !reading.intent.verb.contains(&at)
+            && reader.tokens[at].is_in(lists.targets)
+            && reading.findings.iter().filter(counts).any(|finding| is_last(&finding))
+    };
+    let border = (0..reader.tokens.len()).find(|at| is_target(*at));
+    let phrases = lists.instead_of.iter().map(|phrase| super::pattern::pattern(phrase));
+    let patterns: Vec<_> = phrases.collect();
+    let instead = (0..reader.tokens.len()).find(|at| patterns.iter().any(|one| reader.fits(one, *at).is_some()));
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    let repeats = reading.findings.iter().any(|one| matches!(one.sense, Sense::Repeat(_) | Sense::RepeatPart(..)));
+    for finding in &reading.findings {
+        // `Put it off until Tuesday`: without a series that is a day.
+        let is_day = finding.sense == Sense::UntilDate && !repeats;
+        let finding = &Finding { sense: if is_day { Sense::Date } else { finding.sense }, ..finding.clone() };
+        let is_after = border.is_none_or(|border| finding.from >= border);
+        let is_instead = instead.is_some_and(|instead| finding.from > instead);
+        let is_owner = reader.tokens[finding.to - 1].is_owner;
+        if let (Sense::DateRange, [first, second]) = (finding.sense, finding.values.as_slice()) {
+            old.push(Finding { sense: Sense::Date, values: vec![first.clone()], ..finding.clone() });
+            new.push(Finding { sense: Sense::Date, values: vec![second.clone()], ..finding.clone() });
+        } else if is_instead || !is_after || is_owner {
+            old.push(finding.clone());
+        } else {
+            new.push(finding.clone());
+        }
+    }
+    let (mut old, mut new) = (Said::of(&old, today), Said::of(&new, today));
+    // What moves by an hour has its old day said; and what it moves by may come before the day.
+    if old.shift.is_some() || new.shift.is_some() {
+        old.days.append(&mut new.days);
+        old.time = old.time.or(new.time.take());
+        new.shift = new.shift.or(old.shift.take());
+    }
+    (old, new, border)
+}
+
+/// The word before a new name.
+fn border_word(reading: &Reading<'_>) -> Option<usize> {
+    let tokens = &reading.reader.tokens;
+    let targets = reading.reader.language.words.targets;
+    (reading.intent.verb.end..tokens.len()).find(|at| tokens[*at].is_in(targets))
+}
+
+fn rule(reading: &Reading<'_>, changed: &Changed) -> Option<String> {
+    let mut repeat = Repeat::of(&reading.findings)?;
+    repeat.on_day_said(None);
+    let start =
+        changed.which.first().and_then(|meant| meant.instance).map_or(reading.today(), |(start, _)| start.date());
+    repeat.written(start, &reading.zone).ok()
+}
+
+fn find(reading: &Reading<'_>, said: &Said, is_strict: bool, words: std::ops::Range<usize>) -> Changed {
+    let named = |with_speaker: bool| {
+        let mentions = reading.names.mentions.iter().filter(|one| one.is_person && !reading.edited.contains(one));
+        let ids = mentions.filter(|one| with_speaker || !one.is_speaker).flat_map(|one| one.ids.clone());
+        ids.collect::<Vec<String>>()
+    };
+    let wall = reading.wall(None);
+    let look = |people: &[String], said: &Said, is_strict: bool| {
+        let clue = Clue { words: &reading.reader.tokens[words.clone()], people, said, is_strict };
+        meant(&reading.reader, reading.request.board, &wall, clue)
+    };
+    let mut which = look(&named(true), said, is_strict);
+    if which.is_empty() {
+        which = look(&named(false), said, is_strict);
+    }
+    let mut changed = Changed { is_matched: which.len() == 1, ..Changed::default() };
+    if which.is_empty() && is_strict {
+        which = look(&named(false), &Said::default(), true);
+        let day = said.day().0.filter(|_| !which.is_empty());
+        changed.problems.extend(day.map(|day| format!("there is none on {}", written(day.first))));
+    }
+    if changed.is_matched
+        && let Some(other) =
+            another(&reading.reader, reading.request.board, &wall, (&reading.reader.tokens[words.clone()], &which[0]))
+    {
+        changed.doubts.push(Doubt::new(Part::Event, format!("Is {other} meant as well?")));
+    }
+    if which.len() > 1 {
+        let titles: Vec<String> = which.iter().map(name).collect();
+        changed.doubts.push(Doubt::new(Part::Event, format!("Which one is meant: {}?", titles.join(" or "))));
+    }
+    changed.which = which;
+    changed
+}
+
+fn name(meant: &Meant) -> String {
+    let when = meant.instance.map(|(start, _)| start.strftime(" on %A %-d %B at %H:%M").to_string());
+    format!("{}{}", meant.event.title, when.unwrap_or_default())
+}
+
+fn is_series(meant: &Meant) -> bool {
+    meant.event.recurrence.is_some()
+}
+
+/// Which of a series: as it was said, or the one of the day that was said; or it is open.
+fn settle_scope(reading: &Reading<'_>, changed: &mut Changed, is_dated: bool, is_onward: bool) {
+    let said = reading.findings.iter().filter_map(|finding| match finding.sense {
+        Sense::Which(scope) => Some(scope),
+        Sense::Repeat(_) | Sense::RepeatPart(..) => Some(Scope::All),
+        _ => None,
+    });
+    let said = said.max();
+    if !(changed.is_matched && is_series(&changed.which[0])) {
+        return;
+    }
+    changed.scope = match said {
+        _ if is_onward => Some(Scope::Following),
+        Some(scope) => Some(scope),
+        None if is_dated => Some(Scope::This),
+        None => None,
+    };
+    if let (None, Some((start, _))) = (changed.scope, changed.which[0].instance) {
+        let question = format!("Only the one on {}, or all of them?", written(start.date()));
+        changed.doubts.push(Doubt::new(Part::Scope, question));
+    }
+}
+
+/// What a length or time in the sentence is worth as a value to show.
+pub(super) fn shown(value: &Value) -> Option<String> {
+    match value {
+        Value::Days(days) => Some(days.first.to_string()),
+        Value::Clock(clock) => Some(clock.written()),
+        Value::Length(length) => length.as_minutes().map(|minutes| format!("{minutes} min")),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}

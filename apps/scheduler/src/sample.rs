@@ -1,0 +1,146 @@
+//! The family that comes inside of the binary: three people, a car and a kitchen, and a week as weeks are.
+
+use superstep::core::time::Time;
+
+use crate::calendar::{
+    Board, Calendar, Change, Event, Family, Flexibility, Member, Participant, Preferences, Priority, Recurrence,
+    Resource, Role, Span, Visibility, WeekStart,
+};
+use crate::models::EventStatus;
+
+/// Where the family lives.
+pub const ZONE: &str = "America/New_York";
+
+/// The moment at which the sample is looked at: a Thursday, half past three in the afternoon.
+pub const NOW: &str = "2026-01-08T20:30:00Z";
+
+/// [`NOW`] as a time.
+#[must_use]
+pub fn now() -> Time {
+    Time::parse(NOW).expect("it is written as a time")
+}
+
+/// The family with nothing on its calendar.
+#[must_use]
+pub fn plain() -> Board {
+    let mut board = Board::new(Family {
+        id: "family".to_owned(),
+        name: "The family".to_owned(),
+        zone: ZONE.to_owned(),
+        week_start: WeekStart::Monday,
+        always_ask: false,
+    });
+    let members = [
+        ("mom", "Mom", Role::Parent, &["Mum", "Mommy", "Mama", "Mami", "Mamá"][..]),
+        ("dad", "Dad", Role::Parent, &["Daddy", "Papa", "Papi", "Papá", "Vati"][..]),
+        ("emma", "Emma", Role::Child, &["Em"][..]),
+    ];
+    for (id, name, role, aliases) in members {
+        let aliases = aliases.iter().map(ToString::to_string).collect();
+        let (id, name) = (id.to_owned(), name.to_owned());
+        board.apply(Change::Member(Member {
+            id,
+            name,
+            aliases,
+            role,
+            zone: None,
+            preferences: Preferences::default(),
+        }));
+    }
+    let resources = [
+        ("car", "car", "vehicle", 1, &["Auto", "Wagen", "coche", "carro"][..]),
+        ("kitchen", "kitchen", "room", 3, &["Küche", "cocina"][..]),
+    ];
+    for (id, name, kind, capacity, aliases) in resources {
+        let aliases = aliases.iter().map(ToString::to_string).collect();
+        let (id, name, kind) = (id.to_owned(), name.to_owned(), kind.to_owned());
+        let attributes = std::collections::BTreeMap::new();
+        board.apply(Change::Resource(Resource { id, name, aliases, kind, capacity, attributes }));
+    }
+    let calendar = ("family", "Family");
+    board.apply(Change::Calendar(Calendar {
+        id: calendar.0.to_owned(),
+        name: calendar.1.to_owned(),
+        owner: None,
+        visibility: Visibility::Family,
+    }));
+    board
+}
+
+/// One line of the sample: id, title, from, until, who, with what, how often.
+type Line = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
+
+const WORKDAYS: &str = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR";
+
+const EVENTS: [Line; 21] = [
+    ("school", "School", "2026-01-05T08:30", "2026-01-05T15:00", "emma", "", WORKDAYS),
+    ("work-mom", "Work", "2026-01-05T09:00", "2026-01-05T17:00", "mom", "", WORKDAYS),
+    ("work-dad", "Work", "2026-01-05T09:00", "2026-01-05T17:30", "dad", "", WORKDAYS),
+    ("piano", "Piano lesson", "2026-01-06T17:00", "2026-01-06T18:00", "emma", "", "FREQ=WEEKLY;BYDAY=TU"),
+    (
+        "soccer-practice",
+        "Soccer practice",
+        "2026-01-07T17:30",
+        "2026-01-07T19:00",
+        "emma",
+        "car",
+        "FREQ=WEEKLY;BYDAY=WE",
+    ),
+    ("yoga", "Yoga", "2026-01-05T19:00", "2026-01-05T20:00", "mom", "", "FREQ=WEEKLY;BYDAY=MO,WE"),
+    ("swimming", "Swimming", "2026-01-09T16:00", "2026-01-09T17:00", "emma", "", "FREQ=WEEKLY;BYDAY=FR"),
+    ("pizza", "Pizza night", "2026-01-09T18:30", "2026-01-09T20:00", "mom dad emma", "kitchen", "FREQ=WEEKLY;BYDAY=FR"),
+    ("groceries", "Grocery shopping", "2026-01-03T14:00", "2026-01-03T15:30", "dad", "car", "FREQ=WEEKLY;BYDAY=SA"),
+    ("haircut", "Haircut", "2026-01-09T17:30", "2026-01-09T18:00", "dad", "", ""),
+    ("soccer-game", "Soccer game", "2026-01-10T10:00", "2026-01-10T12:00", "mom dad emma", "car", ""),
+    ("doctor", "Doctor's appointment", "2026-01-12T10:00", "2026-01-12T10:30", "mom", "car", ""),
+    ("conference", "Parent-teacher conference", "2026-01-13T18:30", "2026-01-13T19:30", "mom dad", "", ""),
+    ("dentist", "Dentist", "2026-01-14T15:30", "2026-01-14T16:15", "emma", "", ""),
+    ("book-club", "Book club", "2026-01-15T19:00", "2026-01-15T21:00", "mom", "", ""),
+    ("date-night", "Date night", "2026-01-16T19:30", "2026-01-16T22:00", "mom dad", "car", ""),
+    ("millers", "Dinner with the Millers", "2026-01-17T18:00", "2026-01-17T21:00", "mom dad emma", "", ""),
+    ("birthday", "Grandma's birthday", "2026-01-18T15:00", "2026-01-18T18:00", "mom dad emma", "kitchen", ""),
+    ("oil-change", "Oil change", "2026-01-19T08:00", "2026-01-19T09:00", "dad", "car", ""),
+    ("eye-doctor", "Eye doctor", "2026-01-21T16:00", "2026-01-21T16:30", "emma", "", ""),
+    ("science-fair", "Science fair", "2026-01-22T09:00", "2026-01-22T12:00", "emma", "", ""),
+];
+
+/// The family with some weeks of events.
+#[must_use]
+pub fn family() -> Board {
+    let mut board = plain();
+    for line in &EVENTS {
+        board.apply(Change::Event(Box::new(event(*line))));
+    }
+    board
+}
+
+fn event((id, title, start, end, people, resources, rule): Line) -> Event {
+    let time = |text: &str| Time::parse_event(text, ZONE).expect("every line has two times");
+    let created = Time::parse("2026-01-02T12:00:00Z").expect("it is written as a time");
+    let (start, end) = (time(start), time(end));
+    let participant = |member: &str| Participant { member: member.to_owned(), is_required: true };
+    let recurrence = Recurrence { rule: rule.to_owned(), left_out: Vec::new(), added: Vec::new() };
+    Event {
+        id: id.to_owned(),
+        uid: format!("{id}@sample"),
+        calendar: "family".to_owned(),
+        title: title.to_owned(),
+        span: Span { start, end },
+        zone: ZONE.to_owned(),
+        is_all_day: false,
+        participants: people.split_whitespace().map(participant).collect(),
+        resources: resources.split_whitespace().map(ToOwned::to_owned).collect(),
+        recurrence: (!rule.is_empty()).then_some(recurrence),
+        exception_of: None,
+        priority: if matches!(id, "dentist" | "doctor") { Priority::High } else { Priority::Medium },
+        flexibility: Flexibility::Preferred,
+        status: EventStatus::Confirmed,
+        owner: "mom".to_owned(),
+        sequence: 0,
+        location: String::new(),
+        notes: String::new(),
+        extra: Vec::new(),
+        created_at: created,
+        updated_at: created,
+    }
+}

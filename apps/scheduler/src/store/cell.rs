@@ -1,0 +1,160 @@
+//! Values between things and rows, the same for every database.
+
+use std::borrow::Cow;
+
+use jiff::civil::DateTime;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use superstep::core::time::Time;
+use superstep::{Code, Error, Result};
+
+/// One value of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Cell {
+    Text(Option<String>),
+    Number(Option<i64>),
+    Flag(bool),
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(Some(text.to_owned()))
+    }
+}
+
+impl From<&Option<String>> for Cell {
+    fn from(text: &Option<String>) -> Self {
+        Self::Text(text.clone())
+    }
+}
+
+impl From<Time> for Cell {
+    fn from(time: Time) -> Self {
+        Self::Text(Some(time.to_string()))
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(number: u64) -> Self {
+        Self::Number(Some(i64::try_from(number).unwrap_or(i64::MAX)))
+    }
+}
+
+impl From<u32> for Cell {
+    fn from(number: u32) -> Self {
+        Self::Number(Some(number.into()))
+    }
+}
+
+impl From<bool> for Cell {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+impl Cell {
+    /// A list or a map.
+    pub(super) fn json(value: &impl Serialize) -> Result<Self> {
+        serde_json::to_string(value).map(|text| Self::Text(Some(text))).map_err(|error| unwritable(&error))
+    }
+
+    /// The name of a variant.
+    pub(super) fn word(value: &impl Serialize) -> Result<Self> {
+        match serde_json::to_value(value).map_err(|error| unwritable(&error))? {
+            Value::String(word) => Ok(Self::Text(Some(word))),
+            other => Err(Error::internal(format!("`{other}` is not one word"))),
+        }
+    }
+}
+
+fn unwritable(error: &serde_json::Error) -> Error {
+    Error::new(Code::TypeMismatch, format!("this cannot be written: {error}"))
+}
+
+/// A statement with its values. Parameters are `$1`, `$2` and so on in the order in which they stand: PostgreSQL counts
+/// them so, and SQLite by their place.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Statement {
+    pub(super) sql: Cow<'static, str>,
+    pub(super) cells: Vec<Cell>,
+}
+
+impl Statement {
+    pub(super) fn new(sql: impl Into<Cow<'static, str>>, cells: impl Into<Vec<Cell>>) -> Self {
+        Self { sql: sql.into(), cells: cells.into() }
+    }
+}
+
+/// A row as it is read, one value after the other.
+pub(super) struct Row(std::vec::IntoIter<Cell>);
+
+impl Row {
+    pub(super) fn new(cells: Vec<Cell>) -> Self {
+        Self(cells.into_iter())
+    }
+
+    pub(super) fn maybe_text(&mut self) -> Result<Option<String>> {
+        match self.0.next() {
+            Some(Cell::Text(text)) => Ok(text),
+            other => Err(damaged(format!("{other:?} is not text"))),
+        }
+    }
+
+    pub(super) fn text(&mut self) -> Result<String> {
+        self.maybe_text()?.ok_or_else(|| damaged("a text is missing"))
+    }
+
+    pub(super) fn maybe_number<N: TryFrom<i64>>(&mut self) -> Result<Option<N>> {
+        let number = match self.0.next() {
+            // Without a value SQLite knows no type.
+            Some(Cell::Text(None)) => None,
+            Some(Cell::Number(number)) => number,
+            other => return Err(damaged(format!("{other:?} is not a number"))),
+        };
+        number.map(|number| N::try_from(number).map_err(|_| damaged(format!("{number} is too large")))).transpose()
+    }
+
+    pub(super) fn number<N: TryFrom<i64>>(&mut self) -> Result<N> {
+        self.maybe_number()?.ok_or_else(|| damaged("a number is missing"))
+    }
+
+    pub(super) fn flag(&mut self) -> Result<bool> {
+        match self.0.next() {
+            Some(Cell::Flag(flag)) => Ok(flag),
+            Some(Cell::Number(Some(number @ 0..=1))) => Ok(number == 1),
+            other => Err(damaged(format!("{other:?} is neither yes nor no"))),
+        }
+    }
+
+    pub(super) fn time(&mut self) -> Result<Time> {
+        Time::parse(&self.text()?).map_err(|fault| damaged(fault.to_string()))
+    }
+
+    pub(super) fn micros(&mut self) -> Result<Time> {
+        Time::from_unix_micros(self.number()?).map_err(|fault| damaged(fault.to_string()))
+    }
+
+    pub(super) fn maybe_wall(&mut self) -> Result<Option<DateTime>> {
+        let text = self.maybe_text()?;
+        text.map(|text| text.parse().map_err(|error: jiff::Error| damaged(error.to_string()))).transpose()
+    }
+
+    pub(super) fn maybe_json<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
+        let text = self.maybe_text()?;
+        text.map(|text| serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))).transpose()
+    }
+
+    pub(super) fn json<T: DeserializeOwned>(&mut self) -> Result<T> {
+        self.maybe_json()?.ok_or_else(|| damaged("a list is missing"))
+    }
+
+    pub(super) fn word<T: DeserializeOwned>(&mut self) -> Result<T> {
+        serde_json::from_value(Value::String(self.text()?)).map_err(|error| damaged(error.to_string()))
+    }
+}
+
+pub(super) fn damaged(what: impl std::fmt::Display) -> Error {
+    Error::new(Code::CheckpointCorrupt, format!("a row of the calendar is damaged: {what}"))
+        .help("restore the database from a copy")
+}

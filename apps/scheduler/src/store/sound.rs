@@ -1,0 +1,115 @@
+//! What must hold of a calendar before it is written: everything that is named is there.
+//!
+//! The foreign keys of the tables say the same; here it is said in words, before anything is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use superstep::{Code, Error, Result};
+
+use crate::calendar::{Board, Change, Event};
+use crate::zone::Zone;
+
+/// Looks at what is changed, and where something goes at all that could name it.
+pub(super) fn check(
+    before: &Board,
+    after: &Board,
+    changes: &[Change],
+    ends: &BTreeMap<String, Option<&Event>>,
+) -> Result<()> {
+    for event in ends.values().flatten() {
+        check_event(after, event)?;
+    }
+    for change in changes {
+        match change {
+            Change::Family(family) if family.id != before.family.id => {
+                return Err(wrong(format!("family `{}` cannot become `{}`", before.family.id, family.id)));
+            }
+            Change::Family(family) => check_zone(&family.zone, &format!("family `{}`", family.id))?,
+            Change::Member(member) => {
+                let zone = member.zone.as_deref().unwrap_or(&after.family.zone);
+                check_zone(zone, &format!("member `{}`", member.id))?;
+            }
+            Change::Calendar(calendar) => {
+                check_member(after, calendar.owner.as_deref(), &format!("calendar `{}`", calendar.id))?;
+            }
+            Change::Rule(rule) => check_member(after, rule.member.as_deref(), &format!("rule `{}`", rule.id))?,
+            Change::RemoveMember(id) => check_gone_member(after, id)?,
+            Change::RemoveResource(id) => check_gone_resource(after, id)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn check_event(after: &Board, event: &Event) -> Result<()> {
+    let name = format!("event `{}`", event.id);
+    if event.span.end <= event.span.start {
+        return Err(wrong(format!("{name} ends at {}, and starts at {}", event.span.end, event.span.start)));
+    }
+    check_zone(&event.zone, &name)?;
+    if !after.calendars.contains_key(&event.calendar) {
+        return Err(wrong(format!("{name} is in calendar `{}`, which is not there", event.calendar)));
+    }
+    let mut seen = BTreeSet::new();
+    for participant in &event.participants {
+        check_member(after, Some(&participant.member), &name)?;
+        if !seen.insert(&participant.member) {
+            return Err(wrong(format!("{name} names member `{}` twice", participant.member)));
+        }
+    }
+    seen.clear();
+    for resource in &event.resources {
+        if !after.resources.contains_key(resource) {
+            return Err(wrong(format!("{name} uses `{resource}`, which is not there")));
+        }
+        if !seen.insert(resource) {
+            return Err(wrong(format!("{name} uses `{resource}` twice")));
+        }
+    }
+    Ok(())
+}
+
+fn check_zone(zone: &str, name: &str) -> Result<()> {
+    Zone::named(zone).map(drop).map_err(|error| wrong(format!("{name}: {}", error.message())))
+}
+
+fn check_member(after: &Board, member: Option<&str>, name: &str) -> Result<()> {
+    match member.filter(|member| !after.members.contains_key(*member)) {
+        Some(member) => Err(wrong(format!("{name} names member `{member}`, who is not there"))),
+        None => Ok(()),
+    }
+}
+
+fn check_gone_member(after: &Board, id: &str) -> Result<()> {
+    if after.members.contains_key(id) {
+        return Ok(());
+    }
+    let takes_part = |event: &Event| event.participants.iter().any(|participant| participant.member == id);
+    let event = after.events.values().find(|event| takes_part(event)).map(|event| format!("event `{}`", event.id));
+    let owns = after.calendars.values().find(|calendar| calendar.owner.as_deref() == Some(id));
+    let bound = after.rules.values().find(|rule| rule.member.as_deref() == Some(id));
+    let by = event
+        .or_else(|| owns.map(|calendar| format!("calendar `{}`", calendar.id)))
+        .or_else(|| bound.map(|rule| format!("rule `{}`", rule.id)));
+    refuse_gone("member", id, by)
+}
+
+fn check_gone_resource(after: &Board, id: &str) -> Result<()> {
+    if after.resources.contains_key(id) {
+        return Ok(());
+    }
+    let uses = |event: &Event| event.resources.iter().any(|resource| resource == id);
+    let by = after.events.values().find(|event| uses(event)).map(|event| format!("event `{}`", event.id));
+    refuse_gone("resource", id, by)
+}
+
+fn refuse_gone(what: &str, id: &str, by: Option<String>) -> Result<()> {
+    match by {
+        Some(by) => Err(wrong(format!("{what} `{id}` cannot go: {by} still names it")).help("change that first")),
+        None => Ok(()),
+    }
+}
+
+fn wrong(message: String) -> Error {
+    Error::new(Code::TypeMismatch, message)
+}

@@ -1,0 +1,220 @@
+//! What stands in the way of an event.
+
+use jiff::civil::{date, time};
+use proptest::prelude::*;
+use superstep_scheduler::agents::conflicts::{find, find_from};
+use superstep_scheduler::calendar::{Change, Event, ExceptionOf, Priority, RuleKind, Strength};
+use superstep_scheduler::models::{Conflict, ConflictDetectionData};
+
+use super::builder::{Build as _, With as _, at, event, family, short, span};
+
+fn soccer() -> Event {
+    event("Soccer practice", "2026-01-10 14:00 15:00").of(&["emma"]).using(&["car"]).proposed()
+}
+
+fn dentist() -> Event {
+    event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]).priority(Priority::High)
+}
+
+/// R-FAM-116, R-FAM-48, R-FAM-49, R-FAM-50, R-FAM-51, R-FAM-52, R-FAM-53, R-FAM-54: soccer meets the dentist once.
+#[test]
+fn soccer_meets_the_dentist() {
+    let found = find(&family().with(dentist()).with(soccer()), &soccer()).unwrap();
+    assert_eq!(short(&found), ["time_conflict high Dentist"]);
+    assert_eq!(found[0].conflicting_event_id.as_deref(), Some("dentist"));
+    assert_eq!(found[0].participants_affected, ["emma"]);
+    assert_eq!(found[0].details, "Emma is at “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm.");
+    let data = ConflictDetectionData::from(found.clone());
+    assert!(data.has_conflicts);
+    assert_eq!(data.blocking_conflicts, [found[0].id.clone()]);
+}
+
+/// R-FAM-115: an empty calendar is in nobody's way.
+#[test]
+fn an_empty_calendar_is_in_nobodys_way() {
+    assert_eq!(find(&family(), &soccer()).unwrap(), []);
+    assert_eq!(find(&family().with(soccer()), &soccer()).unwrap(), []);
+}
+
+/// R-FAM-106: what ends at two and what starts at two do not meet, and others are not concerned.
+#[test]
+fn times_are_half_open_and_people_their_own() {
+    let rows = [
+        ("2026-01-10 13:00 14:00", "emma", 0),
+        ("2026-01-10 13:00 14:01", "emma", 1),
+        ("2026-01-10 15:00 16:00", "emma", 0),
+        ("2026-01-10 14:59 16:00", "emma", 1),
+        ("2026-01-09 00:00 23:59", "emma", 0),
+        ("2026-01-10 14:00 15:00", "dad", 0),
+    ];
+    for (when, who, count) in rows {
+        let board = family().with(event("Other", when).of(&[who]));
+        assert_eq!(find(&board, &soccer()).unwrap().len(), count, "{when} {who}");
+    }
+    // A long event that started days ago is still there.
+    let trip = event("Trip", "2026-01-05 09:00 10:00").of(&["emma"]).change(|trip| trip.span.end = at("2026-01-20"));
+    assert_eq!(short(&find(&family().with(trip), &soccer()).unwrap()), ["time_conflict high Trip"]);
+}
+
+/// R-FAM-106: each severity, and which of them block.
+#[test]
+fn severities_follow_from_who_and_what_is_in_the_way() {
+    let before_nine = RuleKind::NoEventsBefore { time: time(15, 0, 0, 0) };
+    let at_two = "2026-01-10 14:00 15:00";
+    let rows = [
+        (family().with(event("Other", at_two).of(&["emma"])), "time_conflict high Other", true),
+        (family().with(event("Other", at_two).perhaps(&["emma"])), "time_conflict high Other", true),
+        (family().with(event("Other", at_two).of(&["dad"])), "time_conflict medium Other", false),
+        (
+            family().with(event("Other", at_two).of(&["dad"]).priority(Priority::Critical)),
+            "time_conflict critical Other",
+            true,
+        ),
+        (family().with(event("Other", at_two).using(&["car"])), "resource_conflict high Other", true),
+        (
+            family().with(event("Other", at_two).using(&["car"]).priority(Priority::Critical)),
+            "resource_conflict critical Other",
+            true,
+        ),
+        (family().ruled("r", before_nine.clone(), Strength::Hard), "constraint_violation high -", true),
+        (family().ruled("r", before_nine.clone(), Strength::Soft(8)), "constraint_violation medium -", false),
+        (family().ruled("r", before_nine, Strength::Soft(7)), "constraint_violation low -", false),
+    ];
+    for (board, expected, blocks) in rows {
+        let found = find(&board, &soccer().perhaps(&["dad"])).unwrap();
+        assert_eq!(short(&found), [expected]);
+        assert_eq!(found[0].severity.is_blocking(), blocks, "{expected}");
+    }
+}
+
+/// R-FAM-106, R-FAM-27: a full thing is one conflict with the names of those who have it; no id is in a sentence.
+#[test]
+fn a_full_thing_is_one_conflict() {
+    let cook = |title: &str, when: &str| event(title, when).using(&["kitchen"]);
+    let board = family()
+        .with(cook("Bread", "2026-01-10 14:00 14:40"))
+        .with(cook("Cake", "2026-01-10 14:20 15:00"))
+        .with(cook("Soup", "2026-01-10 14:30 14:50"))
+        .with(cook("Tea", "2026-01-10 14:50 15:00"));
+    let dinner = event("Dinner", "2026-01-10 14:00 15:00").using(&["kitchen"]);
+    let found = find(&board, &dinner).unwrap();
+    assert_eq!(short(&found), ["resource_conflict high Bread"]);
+    let details = "The kitchen is taken by “Bread”, “Cake” and “Soup” on Saturday 10 January, 2:00 pm to 2:40 pm.";
+    assert_eq!(found[0].details, details);
+    let later = dinner.change(|event| event.span = span("2026-01-10 14:40 15:00"));
+    assert_eq!(find(&board, &later).unwrap(), []);
+}
+
+/// R-FAM-106: a series is looked at for 12 months, and what it meets again and again is one conflict with a count.
+#[test]
+fn a_series_has_one_conflict_with_a_count() {
+    let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU");
+    let choir = event("Choir", "2026-01-20 17:30 18:30").of(&["emma"]).every("FREQ=WEEKLY;INTERVAL=2;BYDAY=TU");
+    let found = find(&family().with(choir), &piano).unwrap();
+    assert_eq!(short(&found), ["time_conflict high Choir"]);
+    let details = "Emma is at “Choir” 26 times within 12 months, first on Tuesday 20 January, 5:30 pm to 6:30 pm.";
+    assert_eq!(found[0].details, details);
+    // 5 pm on the wall, before and after clocks change in March.
+    let summer = event("Camp", "2026-07-07 17:30 18:30").of(&["emma"]);
+    assert_eq!(short(&find(&family().with(summer), &piano).unwrap()), ["time_conflict high Camp"]);
+    let late = event("Later", "2027-01-19 17:30 18:30").of(&["emma"]);
+    assert_eq!(find(&family().with(late.clone()), &piano).unwrap(), []);
+    let from = find_from(&family().with(late), &piano, at("2026-06-01")).unwrap();
+    assert_eq!(short(&from), ["time_conflict high Later"]);
+}
+
+/// R-FAM-106, R-FAM-98: neither the event itself nor the exceptions of its series are in its way; an instance for which an
+/// exception stands is in nobody's.
+#[test]
+fn nothing_is_in_its_own_way() {
+    let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU");
+    let moved = event("Piano moved", "2026-01-20 17:30 18:30").of(&["emma"]).change(|event| {
+        event.exception_of = Some(ExceptionOf { series: "piano".to_owned(), start: date(2026, 1, 20).at(17, 0, 0, 0) });
+    });
+    let board = family().with(piano.clone()).with(moved.clone());
+    assert_eq!(find(&board, &piano).unwrap(), []);
+    assert_eq!(find(&board, &moved).unwrap(), []);
+    assert_eq!(find(&family().with(piano.clone()), &moved).unwrap(), []);
+    let quiz = |when: &str| event("Quiz", when).of(&["emma"]);
+    assert_eq!(find(&board, &quiz("2026-01-20 17:00 17:30")).unwrap(), []);
+    assert_eq!(short(&find(&board, &quiz("2026-01-20 18:00 18:30")).unwrap()), ["time_conflict high Piano moved"]);
+}
+
+/// R-FAM-93, R-FAM-106: what others only propose counts as taken, and the sentence says that it is tentative.
+#[test]
+fn proposals_of_others_count_and_are_marked() {
+    let found = find(&family().with(dentist().proposed()), &soccer()).unwrap();
+    assert_eq!(short(&found), ["time_conflict high Dentist"]);
+    assert_eq!(found[0].details, "Emma is at “Dentist” (tentative) on Saturday 10 January, 2:30 pm to 3:30 pm.");
+}
+
+/// R-FAM-106: a day that takes nobody's time, as calendar files say of birthdays, is in nobody's way.
+#[test]
+fn what_takes_no_time_is_in_nobodys_way() {
+    let birthday = dentist().change(|event| event.extra.push("TRANSP:TRANSPARENT".to_owned()));
+    assert_eq!(find(&family().with(birthday), &soccer()).unwrap(), []);
+}
+
+/// R-FAM-48: ids follow from what meets what, and stay when other things change.
+#[test]
+fn ids_are_stable() {
+    let ids = |found: Vec<Conflict>| found.into_iter().map(|one| one.id).collect::<Vec<String>>();
+    let board = family().with(dentist());
+    let before = ids(find(&board, &soccer()).unwrap());
+    let more = board.with(event("Another", "2026-01-10 14:10 14:20").of(&["emma"]));
+    let after = ids(find(&more, &soccer().change(|event| event.span = span("2026-01-10 14:05 15:00"))).unwrap());
+    assert_eq!(before.len(), 1);
+    assert!(after.len() == 2 && after.contains(&before[0]), "{before:?} {after:?}");
+}
+
+/// R-FAM-106: an event or a rule that cannot be read is refused and not passed over.
+#[test]
+fn what_cannot_be_read_is_refused() {
+    assert!(find(&family(), &soccer().every("FREQ=SOMETIMES")).is_err());
+    let on_mars = soccer().every("FREQ=WEEKLY").change(|event| event.zone = "Mars/Base".to_owned());
+    assert!(find(&family(), &on_mars).is_err());
+    let mut nowhere = family();
+    let family =
+        superstep_scheduler::calendar::Family { zone: "Mars/Base".to_owned(), ..nowhere.family.as_ref().clone() };
+    nowhere.apply(Change::Family(family));
+    assert!(find(&nowhere, &soccer()).is_err());
+}
+
+const PEOPLE: [&str; 3] = ["mom", "dad", "emma"];
+
+prop_compose! {
+    fn any_event(number: usize)(
+        hour in 8_u32..20, quarter in 0_u32..4, quarters in 1_u32..9,
+        people in prop::sample::subsequence(&PEOPLE[..], 0..3), has_car in any::<bool>(),
+    ) -> Event {
+        let end = hour * 4 + quarter + quarters;
+        let when = format!("2026-01-10 {hour:02}:{:02} {:02}:{:02}", quarter * 15, end / 4, end % 4 * 15);
+        event(&format!("Event {number}"), &when).of(&people).using(if has_car { &["car"] } else { &[] })
+    }
+}
+
+fn any_events() -> impl Strategy<Value = Vec<Event>> {
+    (1_usize..9).prop_flat_map(|count| (0..count).map(any_event).collect::<Vec<_>>())
+}
+
+proptest! {
+    /// R-FAM-106: the conflicts are those that comparing with every other event finds, in whatever order they were made.
+    #[test]
+    fn conflicts_are_those_of_comparing_all(events in any_events(), new in any_event(99)) {
+        let board = events.iter().fold(family(), |board, event| board.with(event.clone()));
+        let backwards = events.iter().rev().fold(family(), |board, event| board.with(event.clone()));
+        let found = find(&board, &new).unwrap();
+        prop_assert_eq!(&found, &find(&backwards, &new).unwrap());
+        let meets = |other: &&Event| other.span.meets(&new.span);
+        let shares = |other: &&Event| other.participants.iter().any(|one| new.participants.contains(one));
+        let mut expected: Vec<&str> = events.iter().filter(meets).filter(shares).map(|other| other.id.as_str()).collect();
+        expected.sort_unstable();
+        let times = found.iter().filter(|one| one.id.starts_with("time_conflict"));
+        let mut got: Vec<&str> = times.filter_map(|one| one.conflicting_event_id.as_deref()).collect();
+        got.sort_unstable();
+        prop_assert_eq!(got, expected);
+        let has_car = new.resources.contains(&"car".to_owned());
+        let is_taken = has_car && events.iter().filter(meets).any(|other| other.resources == new.resources);
+        prop_assert_eq!(found.iter().any(|one| one.id.starts_with("resource_conflict")), is_taken);
+    }
+}

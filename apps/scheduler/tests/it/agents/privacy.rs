@@ -1,0 +1,56 @@
+//! What others keep private is "busy" wherever it is told.
+
+use serde_json::Value;
+use superstep_scheduler::agents::query::{Question, answer};
+use superstep_scheduler::agents::{conflicts, resolution, scan};
+use superstep_scheduler::calendar::{Board, Change, Event, Visibility};
+use superstep_scheduler::models::QueryType;
+
+use super::builder::{Build as _, With as _, calendar, event, family, now};
+
+/// Dad and Emma have a secret.
+fn board() -> Board {
+    let secret = event("Surprise party", "2026-01-10 14:30 15:30").of(&["emma"]).owned_by("dad");
+    let private = Change::Calendar(calendar("dads", Some("dad"), Visibility::Private));
+    family().and(private).with(secret.change(|event| {
+        event.calendar = "dads".to_owned();
+        event.location = "Surprise hall".to_owned();
+        event.resources = vec!["kitchen".to_owned()];
+    }))
+}
+
+fn soccer(owner: &str) -> Event {
+    event("Soccer", "2026-01-10 14:00 15:00").of(&["emma"]).owned_by(owner)
+}
+
+/// R-FAM-109: a private event of others is busy and cannot be found by its name; who takes part or owns it sees it.
+#[test]
+fn private_events_of_others_are_busy() {
+    let lookup = |asker: &str, change: &dyn Fn(&mut Question)| {
+        let mut question = Question::new(QueryType::EventLookup);
+        change(&mut question);
+        answer(&board(), asker, &question, now()).unwrap().results["events"].as_array().unwrap().clone()
+    };
+    let all = lookup("mom", &|_| ());
+    assert_eq!((all.len(), &all[0]["title"], &all[0]["is_private"]), (1, &Value::from("busy"), &Value::Bool(true)));
+    assert!(!serde_json::to_string(&all).unwrap().contains("Surprise"));
+    assert!(lookup("mom", &|question| question.text = "party".to_owned()).is_empty());
+    assert!(lookup("mom", &|question| question.resources = vec!["kitchen".to_owned()]).is_empty());
+    for asker in ["dad", "emma"] {
+        assert_eq!(lookup(asker, &|question| question.text = "party".to_owned())[0]["title"], "Surprise party");
+    }
+}
+
+/// R-FAM-109, R-FAM-106, R-FAM-107, R-FAM-94: conflicts, ways out and what is recorded for all do not tell either.
+#[test]
+fn conflicts_do_not_tell_what_is_private() {
+    let found = conflicts::find(&board(), &soccer("mom")).unwrap();
+    assert_eq!(found[0].conflicting_event_title.as_deref(), Some("busy"));
+    assert_eq!(found[0].details, "Emma is at something private on Saturday 10 January, 2:30 pm to 3:30 pm.");
+    let ways = resolution::propose(&board(), &soccer("mom"), &found, now()).unwrap();
+    assert!(!serde_json::to_string(&ways).unwrap().contains("Surprise"));
+    let recorded = scan::all(&board().with(soccer("mom")), now()).unwrap();
+    assert!(recorded.len() == 1 && !serde_json::to_string(&recorded).unwrap().contains("Surprise"), "{recorded:?}");
+    let dads = conflicts::find(&board(), &soccer("dad")).unwrap();
+    assert_eq!(dads[0].conflicting_event_title.as_deref(), Some("Surprise party"));
+}

@@ -1,0 +1,140 @@
+//! Answers to questions.
+
+use serde_json::{Value, json};
+use superstep_scheduler::agents::query::{Question, answer};
+use superstep_scheduler::calendar::{Board, Change, Span};
+use superstep_scheduler::models::QueryType;
+
+use super::builder::{Build as _, With as _, at, event, family, now, span};
+
+fn weekend() -> Option<Span> {
+    Span::new(at("2026-01-10"), at("2026-01-12"))
+}
+
+fn ask(board: &Board, asker: &str, question: &Question) -> Value {
+    Value::Object(answer(board, asker, question, now()).unwrap().results)
+}
+
+/// R-FAM-118, R-FAM-109, R-FAM-62, R-FAM-63: the free times of all three this weekend.
+#[test]
+fn everyone_is_free_when_nobody_has_anything() {
+    let board = family()
+        .with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]))
+        .with(event("Work", "2026-01-10 15:00 17:00").of(&["dad"]))
+        .with(event("Lunch", "2026-01-11 12:00 13:00").perhaps(&["mom"]).proposed());
+    let question = Question { span: weekend(), ..Question::new(QueryType::Availability) };
+    let members = json!(["dad", "emma", "mom"]);
+    let free = |start: &str, end: &str| json!({ "start": start, "end": end, "members": members });
+    let expected = json!({ "free": [
+        free("2026-01-10T08:00:00-05:00", "2026-01-10T14:30:00-05:00"),
+        free("2026-01-10T17:00:00-05:00", "2026-01-10T21:00:00-05:00"),
+        free("2026-01-11T08:00:00-05:00", "2026-01-11T12:00:00-05:00"),
+        free("2026-01-11T13:00:00-05:00", "2026-01-11T21:00:00-05:00"),
+    ] });
+    assert_eq!(ask(&board, "mom", &question), expected);
+    let data = answer(&board, "mom", &question, now()).unwrap();
+    assert_eq!(serde_json::to_value(&data).unwrap()["query_type"], "availability");
+    let emmas =
+        Question { people: vec!["emma".to_owned()], span: Span::new(at("2026-01-08"), at("2026-01-09")), ..question };
+    let expected = json!({ "free": [{
+        "start": "2026-01-08T15:30:00-05:00", "end": "2026-01-08T21:00:00-05:00", "members": ["emma"],
+    }] });
+    assert_eq!(ask(&board, "mom", &emmas), expected);
+}
+
+/// R-FAM-109: times are those of who asks, wherever they are.
+#[test]
+fn times_are_those_of_who_asks() {
+    let mut dad = family().members["dad"].as_ref().clone();
+    dad.zone = Some("Europe/Berlin".to_owned());
+    let board = family().and(Change::Member(dad)).with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
+    let question = Question { text: "dentist".to_owned(), ..Question::new(QueryType::EventLookup) };
+    let starts = |asker: &str| ask(&board, asker, &question)["events"][0]["start"].clone();
+    assert_eq!(starts("mom"), "2026-01-10T14:30:00-05:00");
+    assert_eq!(starts("dad"), "2026-01-10T20:30:00+01:00");
+    let check = Question {
+        event: Some(event("New", "2026-01-10 14:00 15:00").of(&["emma"])),
+        ..Question::new(QueryType::ConflictCheck)
+    };
+    assert_eq!(ask(&board, "dad", &check)["slots"][0]["start_time"], "2026-01-10T14:00:00+01:00");
+}
+
+/// R-FAM-109, R-FAM-93, R-FAM-63: a lookup finds confirmed events by word, person, thing and time, each time of a series.
+#[test]
+fn a_lookup_finds_what_is_on_the_calendar() {
+    let board = family()
+        .with(event("Piano lesson", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU;COUNT=3"))
+        .with(event("Grand Piano moving", "2026-01-14 09:00 10:00").of(&["dad"]).using(&["car"]))
+        .with(event("Piano sale", "2026-01-15 09:00 10:00").proposed());
+    let found = |change: &dyn Fn(&mut Question)| {
+        let mut question = Question::new(QueryType::EventLookup);
+        change(&mut question);
+        let results = ask(&board, "mom", &question);
+        let events = results["events"].as_array().unwrap().clone();
+        events.iter().map(|event| event["start"].as_str().unwrap()[5..16].to_owned()).collect::<Vec<String>>()
+    };
+    let all = ["01-13T17:00", "01-14T09:00", "01-20T17:00", "01-27T17:00"];
+    assert_eq!(found(&|_| ()), all);
+    assert_eq!(found(&|question| question.text = "PIANO".to_owned()), all);
+    assert_eq!(found(&|question| question.text = "lesson piano".to_owned()), [all[0], all[2], all[3]]);
+    assert_eq!(found(&|question| question.people = vec!["dad".to_owned()]), [all[1]]);
+    assert_eq!(found(&|question| question.resources = vec!["car".to_owned()]), [all[1]]);
+    assert_eq!(found(&|question| question.span = Span::new(at("2026-01-20"), at("2026-01-21"))), [all[2]]);
+    assert_eq!(found(&|question| question.text = "violin".to_owned()), Vec::<String>::new());
+    let one = &ask(&board, "mom", &Question { text: "moving".to_owned(), ..Question::new(QueryType::EventLookup) })["events"]
+        [0];
+    let expected = json!({
+        "event_id": "grand piano moving", "title": "Grand Piano moving",
+        "start": "2026-01-14T09:00:00-05:00", "end": "2026-01-14T10:00:00-05:00",
+        "participants": ["dad"], "resources": ["car"], "location": "", "is_all_day": false, "is_private": false,
+    });
+    assert_eq!(*one, expected);
+}
+
+/// R-FAM-109, R-FAM-63: the state of things, all of them or some, now or then.
+#[test]
+fn things_are_told_one_by_one() {
+    let board = family().with(event("Drive", "2026-01-08 15:00 17:00").using(&["car"]));
+    let all = ask(&board, "mom", &Question::new(QueryType::ResourceStatus));
+    let car = json!({
+        "resource_id": "car", "resource_name": "car", "available": false,
+        "current_capacity": 1, "max_capacity": 1, "conflicts": ["drive"],
+    });
+    assert_eq!(all["resources"][0], car);
+    assert_eq!(all["resources"][1]["available"], true);
+    let later = Question {
+        resources: vec!["car".to_owned()],
+        span: Some(span("2026-01-08 17:00 18:00")),
+        ..Question::new(QueryType::ResourceStatus)
+    };
+    let later = ask(&board, "mom", &later);
+    assert_eq!((later["resources"].as_array().unwrap().len(), &later["resources"][0]["available"]), (1, &json!(true)));
+}
+
+/// R-FAM-109, R-FAM-63: whether something fits; if not, why, and when it would.
+#[test]
+fn what_does_not_fit_gets_other_times() {
+    let board = family().with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
+    let check = |when: &str| {
+        let event = Some(event("Soccer", when).of(&["emma"]));
+        ask(&board, "mom", &Question { event, ..Question::new(QueryType::ConflictCheck) })
+    };
+    assert_eq!(check("2026-01-10 13:00 14:00"), json!({ "fits": true, "conflicts": [], "slots": [] }));
+    let clash = check("2026-01-10 14:00 15:00");
+    assert_eq!((&clash["fits"], &clash["conflicts"][0]["conflicting_event_title"]), (&json!(false), &json!("Dentist")));
+    assert_eq!(clash["slots"].as_array().unwrap().len(), 4);
+    assert_eq!(clash["slots"][0]["start_time"], "2026-01-10T08:00:00-05:00");
+}
+
+/// R-FAM-109: who or what is unknown is refused by name.
+#[test]
+fn unknown_names_are_refused() {
+    let board = family();
+    let refused = |asker: &str, question: &Question| answer(&board, asker, question, now()).unwrap_err().to_string();
+    let plain = Question::new(QueryType::Availability);
+    assert!(refused("stranger", &plain).contains("`stranger`"));
+    assert!(refused("mom", &Question { people: vec!["bob".to_owned()], ..plain }).contains("`bob`"));
+    let boat = Question { resources: vec!["boat".to_owned()], ..Question::new(QueryType::ResourceStatus) };
+    assert!(refused("mom", &boat).contains("`boat`"));
+    assert!(refused("mom", &Question::new(QueryType::ConflictCheck)).contains("event"));
+}

@@ -1,0 +1,313 @@
+//! Ways out that change the event itself.
+
+use jiff::civil::time;
+use proptest::prelude::*;
+use proptest::strategy::Strategy as _;
+use superstep_scheduler::agents::conflicts::find;
+use superstep_scheduler::agents::resolution::{apply, propose};
+use superstep_scheduler::calendar::{Board, Change, Event, Flexibility, Priority, RuleKind, Strength};
+use superstep_scheduler::models::{ProposedResolution, ResolutionData, Strategy};
+
+use super::builder::{Build as _, With, event, family, now, resource, shown, span};
+
+pub(super) fn soccer() -> Event {
+    event("Soccer practice", "2026-01-10 14:00 15:00").of(&["emma"]).using(&["car"]).proposed()
+}
+
+pub(super) fn dentist() -> Event {
+    event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]).priority(Priority::High)
+}
+
+/// The ways out of the conflicts that an event has on a board.
+pub(super) fn ways(board: &Board, event: &Event) -> ResolutionData {
+    let board = board.clone().with(event.clone());
+    propose(&board, event, &find(&board, event).unwrap(), now()).unwrap()
+}
+
+/// Each way in short: strategy, score and when the event is with it.
+pub(super) fn short(board: &Board, event: &Event) -> Vec<String> {
+    let one = |way: &ProposedResolution| {
+        let (after, _) = apply(board, event, way).unwrap();
+        let strategy = serde_json::to_value(way.strategy).unwrap();
+        format!("{} {:.2} {}", strategy.as_str().unwrap(), way.score.value(), shown(&after.span))
+    };
+    ways(board, event).proposed_resolutions.iter().map(one).collect()
+}
+
+fn of_strategy(data: &ResolutionData, strategy: Strategy) -> Option<&ProposedResolution> {
+    data.proposed_resolutions.iter().find(|way| way.strategy == strategy)
+}
+
+/// R-FAM-116, R-FAM-107, R-FAM-57, R-FAM-58, R-FAM-59, R-FAM-61: soccer moves to half past three; the other ways follow.
+#[test]
+fn soccer_moves_after_the_dentist() {
+    let board = family().with(dentist());
+    let expected = [
+        "move_event 0.90 2026-01-10 15:30 16:30",
+        "shorten_event 0.70 2026-01-10 14:00 14:30",
+        "split_event 0.60 2026-01-10 14:00 14:30",
+        "cancel_event 0.40 2026-01-10 14:00 15:00",
+    ];
+    assert_eq!(short(&board, &soccer()), expected);
+    let data = ways(&board, &soccer());
+    let ids: Vec<&str> = data.proposed_resolutions.iter().map(|way| way.resolution_id.as_str()).collect();
+    assert_eq!(ids, ["res_1", "res_2", "res_3", "res_4"]);
+    assert_eq!(data.recommended_resolution.as_deref(), Some("res_1"));
+    let conflict = find(&board, &soccer()).unwrap()[0].id.clone();
+    assert!(data.proposed_resolutions.iter().all(|way| way.conflicts_resolved == [conflict.clone()]));
+}
+
+/// R-FAM-116, R-FAM-55, R-FAM-56, R-FAM-60: what the first way changes, says and loses.
+#[test]
+fn a_way_out_says_what_it_changes_and_loses() {
+    let data = ways(&family().with(dentist()), &soccer());
+    let told: Vec<(&str, Vec<&str>)> = data
+        .proposed_resolutions
+        .iter()
+        .map(|way| (way.description.as_str(), way.side_effects.iter().map(String::as_str).collect()))
+        .collect();
+    let expected = [
+        (
+            "Move “Soccer practice” to Saturday 10 January, 3:30 pm to 4:30 pm.",
+            vec!["“Soccer practice” starts 1 hour 30 minutes later."],
+        ),
+        (
+            "Shorten “Soccer practice” to Saturday 10 January, 2:00 pm to 2:30 pm.",
+            vec!["“Soccer practice” is 30 minutes shorter."],
+        ),
+        (
+            "Split “Soccer practice” into two parts: Saturday 10 January, 2:00 pm to 2:30 pm and Saturday 10 \
+             January, 3:30 pm to 4:00 pm.",
+            vec!["“Soccer practice” is in two parts, 1 hour apart."],
+        ),
+        ("Do not plan “Soccer practice”.", vec!["“Soccer practice” does not take place."]),
+    ];
+    assert_eq!(told, expected);
+    let changes = serde_json::to_value(&data.proposed_resolutions[0].changes).unwrap();
+    let expected = serde_json::json!([
+        {
+            "event_id": "soccer practice", "field": "start_time", "action": "move",
+            "old_value": "2026-01-10T14:00:00-05:00", "new_value": "2026-01-10T15:30:00-05:00",
+        },
+        {
+            "event_id": "soccer practice", "field": "end_time", "action": "move",
+            "old_value": "2026-01-10T15:00:00-05:00", "new_value": "2026-01-10T16:30:00-05:00",
+        },
+    ]);
+    assert_eq!(changes, expected);
+}
+
+/// R-FAM-107: later that day, else earlier, else the best of the following days; each two hours cost 0.05, at most 0.25.
+#[test]
+fn it_moves_later_then_earlier_then_to_another_day() {
+    let busy = |when: &str| event("Busy", when).of(&["emma"]);
+    let rows = [
+        ("2026-01-10 14:30 18:05", "move_event 0.80 2026-01-10 18:15 19:15"),
+        ("2026-01-10 14:30 21:00", "move_event 0.90 2026-01-10 13:30 14:30"),
+        ("2026-01-10 08:00 21:00", "move_event 0.65 2026-01-11 08:00 09:00"),
+    ];
+    for (when, expected) in rows {
+        assert_eq!(short(&family().with(busy(when)), &soccer())[0], expected, "{when}");
+    }
+    let fixed = soccer().flexibility(Flexibility::Fixed);
+    let expected = ["shorten_event 0.70 2026-01-10 14:00 14:30", "cancel_event 0.40 2026-01-10 14:00 15:00"];
+    assert_eq!(short(&family().with(dentist().flexibility(Flexibility::Fixed)), &fixed), expected);
+}
+
+/// R-FAM-107: it is shortened to half at most, from the end or the start, and never to less than a quarter of an hour.
+#[test]
+fn it_is_shortened_to_half_at_most() {
+    let shortened = |busy: &str, when: &str| {
+        let board = family().with(event("Busy", busy).of(&["emma"]));
+        let event = soccer().change(|event| event.span = span(when));
+        let data = ways(&board, &event);
+        of_strategy(&data, Strategy::ShortenEvent).map(|way| shown(&apply(&board, &event, way).unwrap().0.span))
+    };
+    let at_two = "2026-01-10 14:00 15:00";
+    assert_eq!(shortened("2026-01-10 14:50 15:30", at_two).as_deref(), Some("2026-01-10 14:00 14:50"));
+    assert_eq!(shortened("2026-01-10 13:30 14:10", at_two).as_deref(), Some("2026-01-10 14:10 15:00"));
+    assert_eq!(shortened("2026-01-10 14:29 15:30", at_two), None);
+    assert_eq!(
+        shortened("2026-01-10 14:15 15:30", "2026-01-10 14:00 14:20").as_deref(),
+        Some("2026-01-10 14:00 14:15")
+    );
+    assert_eq!(shortened("2026-01-10 14:10 15:30", "2026-01-10 14:00 14:20"), None);
+}
+
+/// R-FAM-107: it is split into two parts of at least half an hour, the longer where it is, the other as near as can be.
+#[test]
+fn it_is_split_into_parts_of_half_an_hour() {
+    let split = |busy: &str, when: &str| {
+        let board = family().with(event("Busy", busy).of(&["emma"]));
+        let event = soccer().change(|event| event.span = span(when));
+        let data = ways(&board, &event);
+        let way = of_strategy(&data, Strategy::SplitEvent)?;
+        let (after, changes) = apply(&board, &event, way).unwrap();
+        let Some(Change::Event(part)) = changes.last() else { panic!("no second part") };
+        assert_eq!(after.participants, part.participants);
+        assert_ne!(after.id, part.id);
+        Some(format!("{} and {}", shown(&after.span), shown(&part.span)))
+    };
+    let found = split("2026-01-10 15:00 15:30", "2026-01-10 14:00 16:00");
+    assert_eq!(found.as_deref(), Some("2026-01-10 14:00 15:00 and 2026-01-10 15:30 16:30"));
+    let found = split("2026-01-10 14:00 14:30", "2026-01-10 14:00 16:00");
+    assert_eq!(found.as_deref(), Some("2026-01-10 14:30 16:00 and 2026-01-10 16:00 16:30"));
+    assert_eq!(split("2026-01-10 14:30 15:00", "2026-01-10 14:15 15:00"), None);
+}
+
+/// R-FAM-107, R-FAM-108: a soft rule can be broken this once, a hard one never; then it is no conflict any more.
+#[test]
+fn soft_rules_can_be_broken_once() {
+    let late = |strength| family().ruled("late", RuleKind::NoEventsBefore { time: time(15, 0, 0, 0) }, strength);
+    let board = late(Strength::Soft(9));
+    let expected = [
+        "move_event 0.90 2026-01-10 15:00 16:00",
+        "override_constraint 0.55 2026-01-10 14:00 15:00",
+        "cancel_event 0.40 2026-01-10 14:00 15:00",
+    ];
+    assert_eq!(short(&board, &soccer()), expected);
+    let data = ways(&board, &soccer());
+    let way = of_strategy(&data, Strategy::OverrideConstraint).unwrap();
+    assert_eq!(way.description, "Keep “Soccer practice” as it is, against the rule “Rule late”.");
+    assert_eq!((way.changes[0].field.as_deref(), way.changes[0].action), (Some("constraint:late"), None));
+    let (after, _) = apply(&board, &soccer(), way).unwrap();
+    assert_eq!(find(&board, &after).unwrap(), []);
+    let hard = ways(&late(Strength::Hard), &soccer());
+    assert!(of_strategy(&hard, Strategy::OverrideConstraint).is_none());
+    // What was accepted as soft blocks again when the rule becomes hard.
+    assert_eq!(find(&late(Strength::Hard), &after).unwrap().len(), 1);
+}
+
+/// R-FAM-107, R-FAM-108, R-FAM-105: another thing of the same kind that is free at all times.
+#[test]
+fn another_thing_of_the_same_kind_is_used() {
+    let board = family()
+        .with(event("Shopping", "2026-01-10 14:00 15:00").using(&["car"]))
+        .and(Change::Resource(resource("van", 1, "vehicle")));
+    let data = ways(&board, &soccer());
+    let way = of_strategy(&data, Strategy::AlternativeResource).unwrap();
+    assert_eq!((way.score.value(), way.description.as_str()), (0.85, "Use the van instead of the car."));
+    assert_eq!((way.changes[0].field.as_deref(), way.changes[0].action), (Some("resources"), None));
+    let (after, _) = apply(&board, &soccer(), way).unwrap();
+    assert_eq!((after.resources.clone(), find(&board, &after).unwrap()), (vec!["van".to_owned()], Vec::new()));
+    let taken = board.with(event("Trip", "2026-01-10 14:30 15:00").using(&["van"]));
+    assert!(of_strategy(&ways(&taken, &soccer()), Strategy::AlternativeResource).is_none());
+    let weekly = soccer().every("FREQ=WEEKLY");
+    let later = taken.with(event("Trip", "2026-03-14 14:30 15:00").using(&["van"]));
+    assert!(of_strategy(&ways(&later, &weekly), Strategy::AlternativeResource).is_none());
+}
+
+/// R-FAM-107: a way that solves a share of the conflicts has that share of its score, and says what remains.
+#[test]
+fn a_share_of_the_conflicts_is_a_share_of_the_score() {
+    let board = family()
+        .with(dentist())
+        .with(event("Shopping", "2026-01-10 13:00 17:00").using(&["car"]))
+        .and(Change::Resource(resource("van", 1, "vehicle")));
+    let data = ways(&board, &soccer());
+    let way = of_strategy(&data, Strategy::AlternativeResource).unwrap();
+    assert_eq!((way.score.value(), way.conflicts_resolved.len()), (0.43, 1));
+    let remains = "This remains: Emma is at “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm.";
+    assert_eq!(way.side_effects.last().map(String::as_str), Some(remains));
+    assert_eq!(short(&board, &soccer())[0], "move_event 0.85 2026-01-10 17:00 18:00");
+}
+
+/// R-FAM-107, R-FAM-106: a series moves as a whole, to a time of its days at which it is free all year.
+#[test]
+fn a_series_moves_as_a_whole() {
+    let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).proposed();
+    let piano = piano.every("FREQ=WEEKLY;BYDAY=TU;UNTIL=20261222T220000Z").change(|piano| {
+        let left_out = jiff::civil::date(2026, 2, 3).at(17, 0, 0, 0);
+        piano.recurrence.as_mut().unwrap().left_out.push(left_out);
+    });
+    let board = family()
+        .with(event("Choir", "2026-01-20 17:30 18:30").of(&["emma"]))
+        .with(event("Camp", "2026-07-07 18:00 19:00").of(&["emma"]))
+        .with(event("Exam", "2026-02-03 19:00 20:00").of(&["emma"]));
+    let data = ways(&board, &piano);
+    let (after, _) = apply(&board, &piano, &data.proposed_resolutions[0]).unwrap();
+    assert_eq!(shown(&after.span), "2026-01-13 19:00 20:00");
+    let recurrence = after.recurrence.clone().unwrap();
+    assert_eq!(recurrence.rule, "FREQ=WEEKLY;BYDAY=TU;UNTIL=20261223T000000Z");
+    assert_eq!(recurrence.left_out, [jiff::civil::date(2026, 2, 3).at(19, 0, 0, 0)]);
+    assert_eq!(find(&board, &after).unwrap(), []);
+    let year = span("2026-01-01 00:00 01:00");
+    let year = superstep_scheduler::calendar::Span { end: super::builder::at("2027-01-01"), ..year };
+    let count = |event: &Event| board.instances_of(&std::sync::Arc::new(event.clone()), &year).unwrap().len();
+    assert_eq!(count(&after), count(&piano));
+}
+
+/// R-FAM-107: a way that breaks a hard rule which is kept now is no way out: two parts may be one too many for a day, and
+/// what is cut may end too close to what it met.
+#[test]
+fn a_way_into_new_trouble_is_no_way_out() {
+    let two_a_day = RuleKind::MaxEventsPerDay { count: 2 };
+    let board = family().with(dentist());
+    assert!(of_strategy(&ways(&board, &soccer()), Strategy::SplitEvent).is_some());
+    let ruled = board.clone().ruled("two", two_a_day, Strength::Hard);
+    assert!(of_strategy(&ways(&ruled, &soccer()), Strategy::SplitEvent).is_none());
+    let two_others = board.with(event("Lesson", "2026-01-10 14:40 15:30").of(&["emma"]));
+    assert!(of_strategy(&ways(&two_others, &soccer()), Strategy::ShortenEvent).is_some());
+    let ruled = two_others.ruled("gap", RuleKind::MinGapMinutes { minutes: 15 }, Strength::Hard);
+    assert!(of_strategy(&ways(&ruled, &soccer()), Strategy::ShortenEvent).is_none());
+}
+
+/// R-FAM-107: where nothing is wrong nothing is proposed, and the same question has the same answer.
+#[test]
+fn nothing_wrong_has_no_way_out() {
+    assert_eq!(ways(&family(), &soccer()), ResolutionData::default());
+    let board = family().with(dentist());
+    assert_eq!(ways(&board, &soccer()), ways(&board, &soccer()));
+}
+
+prop_compose! {
+    fn any_event(number: usize)(
+        hour in 8_u32..19, quarter in 0_u32..4, quarters in 1_u32..9, has_car in any::<bool>(), priority in 0_usize..4,
+        flexibility in 0_usize..3, people in prop::sample::subsequence(&["mom", "dad", "emma"][..], 0..3),
+    ) -> Event {
+        let end = hour * 4 + quarter + quarters;
+        let when = format!("2026-01-10 {hour:02}:{:02} {:02}:{:02}", quarter * 15, end / 4, end % 4 * 15);
+        event(&format!("Event {number}"), &when)
+            .of(&people)
+            .using(if has_car { &["car"] } else { &[] })
+            .priority([Priority::Low, Priority::Medium, Priority::High, Priority::Critical][priority])
+            .flexibility([Flexibility::Fixed, Flexibility::Preferred, Flexibility::Flexible][flexibility])
+    }
+}
+
+proptest! {
+    /// R-FAM-107, R-FAM-61: every way can be carried out, solves what it says, and gets nobody into new trouble; they are
+    /// numbered from the best on.
+    #[test]
+    fn every_way_keeps_its_word(
+        events in (1_usize..7).prop_flat_map(|count| (0..count).map(any_event).collect::<Vec<_>>()),
+        new in any_event(99),
+    ) {
+        let board = events.iter().fold(family(), |board, event| board.with(event.clone()));
+        let new = new.proposed();
+        let board = board.with(new.clone()).and(Change::Resource(resource("van", 1, "vehicle")));
+        let before = find(&board, &new).unwrap();
+        let data = propose(&board, &new, &before, now()).unwrap();
+        prop_assert_eq!(data.proposed_resolutions.is_empty(), before.is_empty());
+        prop_assert_eq!(data.recommended_resolution.is_some(), !before.is_empty());
+        let mut best = 1.0;
+        for (place, way) in data.proposed_resolutions.iter().enumerate() {
+            prop_assert_eq!(&way.resolution_id, &format!("res_{}", place + 1));
+            prop_assert!(way.score.value() <= best);
+            best = way.score.value();
+            let (after, changes) = apply(&board, &new, way).unwrap();
+            let copy = changes.into_iter().fold(board.clone(), With::and);
+            for event in copy.events.values() {
+                let had = board.events.get(&event.id).map_or_else(Vec::new, |old| find(&board, old).unwrap());
+                let now = find(&copy, event).unwrap();
+                let new_trouble = now.iter().filter(|one| !had.iter().any(|old| old.id == one.id));
+                let blocking: Vec<_> = new_trouble.filter(|one| one.severity.is_blocking()).collect();
+                prop_assert!(blocking.is_empty(), "{way:?} makes {blocking:?}");
+            }
+            if copy.events.contains_key(&after.id) {
+                let left = find(&copy, &after).unwrap();
+                prop_assert!(!left.iter().any(|one| way.conflicts_resolved.contains(&one.id)), "{way:?} leaves {left:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Carrying out a way that somebody changed.
+
+use superstep::Code;
+use superstep_scheduler::agents::resolution::apply;
+use superstep_scheduler::calendar::{Board, Change, Event, RuleKind, Strength};
+use superstep_scheduler::models::{ChangeAction, EventStatus, ProposedResolution, ResolutionChange, Score, Strategy};
+
+use super::builder::{Build as _, With as _, event, family, shown};
+use super::resolution::{dentist, soccer};
+
+fn way(strategy: Strategy, changes: &[ResolutionChange]) -> ProposedResolution {
+    ProposedResolution {
+        resolution_id: "res_1".to_owned(),
+        strategy,
+        score: Score::near(1.0),
+        description: String::new(),
+        changes: changes.to_vec(),
+        conflicts_resolved: Vec::new(),
+        side_effects: Vec::new(),
+    }
+}
+
+/// A change of the soccer practice: field, new value, action.
+fn change(field: &str, new: &str, action: Option<ChangeAction>) -> ResolutionChange {
+    let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    ResolutionChange {
+        event_id: Some("soccer practice".to_owned()),
+        field: some(field),
+        old_value: None,
+        new_value: some(new),
+        action,
+    }
+}
+
+fn board() -> Board {
+    let kind = RuleKind::MaxEventsPerDay { count: 1 };
+    family().with(dentist()).ruled("hard", kind.clone(), Strength::Hard).ruled("soft", kind, Strength::Soft(1))
+}
+
+fn applied(way: &ProposedResolution) -> Event {
+    let (after, changes) = apply(&board(), &soccer(), way).unwrap();
+    assert_eq!(changes[0], Change::Event(Box::new(after.clone())));
+    after
+}
+
+/// R-FAM-87, R-FAM-107: another time than the proposed one can be chosen; only a start keeps the length.
+#[test]
+fn a_changed_way_is_carried_out() {
+    let start = change("start_time", "2026-01-10T18:10:00-05:00", Some(ChangeAction::Move));
+    assert_eq!(shown(&applied(&way(Strategy::MoveEvent, std::slice::from_ref(&start))).span), "2026-01-10 18:10 19:10");
+    let end = change("end_time", "2026-01-10T18:40:00-05:00", Some(ChangeAction::Move));
+    assert_eq!(shown(&applied(&way(Strategy::MoveEvent, &[start, end])).span), "2026-01-10 18:10 18:40");
+    let other_zone = change("start_time", "2026-01-11T00:00:00+01:00", Some(ChangeAction::Move));
+    let moved = applied(&way(Strategy::MoveEvent, &[other_zone]));
+    assert_eq!(moved.span.start.to_string(), "2026-01-10T18:00:00-05:00");
+    let cancel = change("", "", Some(ChangeAction::Cancel));
+    assert_eq!(applied(&way(Strategy::CancelEvent, &[cancel])).status, EventStatus::Rejected);
+    let soft = change("constraint:soft", "", None);
+    assert_eq!(applied(&way(Strategy::OverrideConstraint, &[soft.clone(), soft])).extra.len(), 1);
+}
+
+/// R-FAM-87, R-FAM-107: what cannot be done is refused with the reason, and as an answer that does not fit.
+#[test]
+fn what_cannot_be_done_is_refused() {
+    use ChangeAction::{Cancel, Move, Shorten, Split};
+    let with_id = |id: &str, one: ResolutionChange| ResolutionChange { event_id: Some(id.to_owned()), ..one };
+    let rows = [
+        (Strategy::MoveEvent, vec![], "no `changes`"),
+        (Strategy::MoveEvent, vec![change("start_time", "tomorrow", Some(Move))], "`new_value`"),
+        (Strategy::MoveEvent, vec![change("start_time", "", Some(Move))], "`new_value` is missing"),
+        (Strategy::MoveEvent, vec![change("end_time", "2026-01-10T13:00:00-05:00", Some(Move))], "before it starts"),
+        (Strategy::MoveEvent, vec![change("start_time", "2026-01-10T13:00:00-05:00", Some(Shorten))], "`shorten`"),
+        (Strategy::MoveEvent, vec![change("title", "2026-01-10T13:00:00-05:00", Some(Move))], "`title`"),
+        (
+            Strategy::MoveEvent,
+            vec![with_id("ghost", change("start_time", "2026-01-10T13:00:00-05:00", Some(Move)))],
+            "no event `ghost`",
+        ),
+        (Strategy::ShortenEvent, vec![change("end_time", "2026-01-10T16:00:00-05:00", Some(Shorten))], "not a part"),
+        (Strategy::SplitEvent, vec![change("end_time", "2026-01-10T14:30:00-05:00", Some(Split))], "second part"),
+        (Strategy::CancelEvent, vec![change("", "", Some(Move))], "`cancel`"),
+        (Strategy::CancelEvent, vec![with_id("ghost", change("", "", Some(Cancel)))], "no event `ghost`"),
+        (Strategy::OverrideConstraint, vec![change("constraint:hard", "", None)], "is hard"),
+        (Strategy::OverrideConstraint, vec![change("constraint:ghost", "", None)], "no rule `ghost`"),
+        (Strategy::OverrideConstraint, vec![change("start_time", "", None)], "`constraint:`"),
+        (Strategy::AlternativeResource, vec![change("resources", "van", None)], "`old_value`"),
+    ];
+    for (strategy, changes, reason) in rows {
+        let error = apply(&board(), &soccer(), &way(strategy, &changes)).unwrap_err();
+        assert!(error.code() == Code::InvalidResume && error.message().contains(reason), "{reason}: {error}");
+    }
+    let swap = |old: &str, new: &str| {
+        let one = ResolutionChange { old_value: Some(old.to_owned()), ..change("resources", new, None) };
+        apply(&board(), &soccer(), &way(Strategy::AlternativeResource, &[one])).unwrap_err().to_string()
+    };
+    assert!(swap("car", "boat").contains("`boat`"));
+    assert!(swap("kitchen", "car").contains("does not use `kitchen`"));
+}
+
+/// R-FAM-107, R-FAM-98: a series stays on its days, and another series needs the instance that is meant.
+#[test]
+fn series_are_moved_with_care() {
+    let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU");
+    let to = |event: &str, old: Option<&str>, new: &str| ResolutionChange {
+        event_id: Some(event.to_owned()),
+        old_value: old.map(str::to_owned),
+        ..change("start_time", new, Some(ChangeAction::Move))
+    };
+    let board = family().with(piano.clone());
+    let refused = |event: &Event, one: ResolutionChange| {
+        apply(&board, event, &way(Strategy::MoveEvent, &[one])).unwrap_err().to_string()
+    };
+    assert!(refused(&piano, to("piano", None, "2026-01-14T17:00:00-05:00")).contains("within a day"));
+    assert!(refused(&soccer(), to("piano", None, "2026-01-13T18:00:00-05:00")).contains("`old_value`"));
+    let wrong = to("piano", Some("2026-01-14T17:00:00-05:00"), "2026-01-14T18:00:00-05:00");
+    assert!(refused(&soccer(), wrong).contains("no instance"));
+    let right = to("piano", Some("2026-01-20T17:00:00-05:00"), "2026-01-21T18:00:00-05:00");
+    let (_, changes) = apply(&board, &soccer(), &way(Strategy::MoveEvent, &[right])).unwrap();
+    let Some(Change::Event(exception)) = changes.last() else { panic!("no exception") };
+    assert_eq!(shown(&exception.span), "2026-01-21 18:00 19:00");
+    assert_eq!((exception.uid.as_str(), exception.sequence), ("piano", 1));
+    assert_eq!(exception.exception_of.as_ref().unwrap().series, "piano");
+}

@@ -1,0 +1,84 @@
+//! Conflicts among all confirmed events.
+
+use std::collections::BTreeSet;
+
+use jiff::civil::time;
+use proptest::prelude::*;
+use superstep_scheduler::agents::scan::all;
+use superstep_scheduler::calendar::{Change, Event, Priority, RuleKind, Strength};
+
+use super::builder::{Build as _, With as _, event, family, now, resource, short};
+
+/// R-FAM-94: two confirmed events that need somebody at once are one conflict, however many people and times.
+#[test]
+fn confirmed_events_that_meet_are_found_once() {
+    let choir = event("Choir", "2026-01-13 17:30 18:30").of(&["emma", "dad"]).every("FREQ=WEEKLY;BYDAY=TU;COUNT=3");
+    let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma", "dad"]).every("FREQ=WEEKLY;BYDAY=TU");
+    let found = all(&family().with(choir).with(piano), now()).unwrap();
+    assert_eq!(short(&found), ["time_conflict high Choir"]);
+    assert_eq!(found[0].id, "time_conflict:choir:piano");
+    assert_eq!(found[0].participants_affected, ["dad", "emma"]);
+    let details = "“Piano” and “Choir” both need Dad and Emma 3 times within 12 months, first on Tuesday 13 January, 5:30 pm to 6:30 pm.";
+    assert_eq!(found[0].details, details);
+}
+
+/// R-FAM-94: proposals, what is over, what touches and what somebody may miss.
+#[test]
+fn only_what_is_confirmed_and_ahead_counts() {
+    let at_two = |title: &str| event(title, "2026-01-10 14:00 15:00").of(&["emma"]);
+    let found = |other: Event| short(&all(&family().with(at_two("One")).with(other), now()).unwrap());
+    assert_eq!(found(at_two("Two")), ["time_conflict high Two"]);
+    assert_eq!(found(at_two("Two").proposed()), Vec::<String>::new());
+    assert_eq!(found(event("Two", "2026-01-10 15:00 16:00").of(&["emma"])), Vec::<String>::new());
+    assert_eq!(found(event("Two", "2026-01-10 14:00 15:00").perhaps(&["emma"])), ["time_conflict medium Two"]);
+    assert_eq!(found(at_two("Two").priority(Priority::Critical)), ["time_conflict critical Two"]);
+    let past = |title: &str| event(title, "2026-01-05 14:00 15:00").of(&["emma"]);
+    assert_eq!(all(&family().with(past("One")).with(past("Two")), now()).unwrap(), []);
+    let far = |title: &str| event(title, "2027-02-05 14:00 15:00").of(&["emma"]);
+    assert_eq!(all(&family().with(far("One")).with(far("Two")), now()).unwrap(), []);
+}
+
+/// R-FAM-94: a thing that becomes smaller, and a rule that is new, make conflicts of what is confirmed.
+#[test]
+fn capacity_and_rules_are_looked_at() {
+    let cook = |title: &str| event(title, "2026-01-10 14:00 15:00").using(&["kitchen"]);
+    let board = family().with(cook("Bread")).with(cook("Cake")).with(cook("Soup"));
+    assert_eq!(all(&board, now()).unwrap(), []);
+    let smaller = all(&board.clone().and(Change::Resource(resource("kitchen", 2, "room"))), now()).unwrap();
+    assert_eq!(short(&smaller), ["resource_conflict high Soup"]);
+    let details =
+        "The kitchen is not enough for “Bread”, “Cake” and “Soup” on Saturday 10 January, 2:00 pm to 3:00 pm.";
+    assert_eq!(smaller[0].details, details);
+    let naps = RuleKind::BlockedWindow { days: vec![6], from: time(13, 0, 0, 0), to: time(15, 0, 0, 0) };
+    let ruled = all(&board.ruled("naps", naps, Strength::Soft(9)), now()).unwrap();
+    let one = |title: &str| format!("constraint_violation medium {title}");
+    assert_eq!(short(&ruled), [one("Bread"), one("Cake"), one("Soup")]);
+    let details = "“Bread”: the rule “Rule naps” would be broken on Saturday 10 January, 2:00 pm to 3:00 pm: nothing on \
+                   Saturdays from 1:00 pm to 3:00 pm.";
+    assert_eq!(ruled[0].details, details);
+}
+
+proptest! {
+    /// R-FAM-94: the sweep finds the pairs that comparing every event with every other finds.
+    #[test]
+    fn the_sweep_finds_all_pairs(
+        times in prop::collection::vec((8_u32..20, 1_u32..4, prop::sample::subsequence(&["mom", "dad", "emma"][..], 0..3)), 0..14),
+    ) {
+        let make = |(place, (hour, hours, people)): (usize, &(u32, u32, Vec<&str>))| {
+            event(&format!("Event {place:02}"), &format!("2026-01-10 {hour:02}:00 {:02}:00", hour + hours)).of(people)
+        };
+        let events: Vec<Event> = times.iter().enumerate().map(make).collect();
+        let board = events.iter().fold(family(), |board, event| board.with(event.clone()));
+        let found: BTreeSet<String> = all(&board, now()).unwrap().into_iter().map(|one| one.id).collect();
+        let mut expected = BTreeSet::new();
+        for (place, one) in events.iter().enumerate() {
+            for other in &events[place + 1..] {
+                let share = one.participants.iter().any(|participant| other.participants.contains(participant));
+                if share && one.span.meets(&other.span) {
+                    expected.insert(format!("time_conflict:{}:{}", one.id, other.id));
+                }
+            }
+        }
+        prop_assert_eq!(found, expected);
+    }
+}

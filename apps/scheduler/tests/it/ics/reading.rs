@@ -1,0 +1,300 @@
+//! What is read from files, and how it is matched with what is there.
+
+use jiff::civil::date;
+use superstep_scheduler::calendar::{Change, Flexibility, Participant, Priority, Span};
+use superstep_scheduler::ics::{Entry, import};
+use superstep_scheduler::models::EventStatus;
+
+use super::{APPLE, GOOGLE, OUTLOOK, event, millers, now, read, take, time, titled};
+
+fn lines(entries: &[Entry]) -> Vec<usize> {
+    entries.iter().map(|entry| entry.line).collect()
+}
+
+/// R-FAM-99, R-FAM-96: an export of Outlook with Windows zones, a changed and a cancelled instance.
+#[test]
+fn an_export_of_outlook_is_read() {
+    let mut board = millers();
+    let imported = take(&mut board, OUTLOOK);
+    assert_eq!(imported.report.problems, []);
+    assert_eq!(imported.report.skipped, []);
+    assert_eq!((imported.report.created.len(), imported.report.removed.len()), (4, 1));
+
+    let soccer = titled(&board, "Soccer practice");
+    assert_eq!((soccer.zone.as_str(), soccer.sequence), ("America/New_York", 3));
+    assert_eq!(soccer.span.start, time("2026-01-13T17:00:00-05:00"));
+    let recurrence = soccer.recurrence.as_ref().unwrap();
+    assert_eq!(recurrence.rule, "FREQ=WEEKLY;UNTIL=20260630T210000Z;BYDAY=TU");
+    let five = |month, day| date(2026, month, day).at(17, 0, 0, 0);
+    assert_eq!(recurrence.left_out, [five(1, 27), five(2, 3), five(2, 17)]);
+    let who = |member: &str, is_required| Participant { member: member.into(), is_required };
+    assert_eq!(soccer.participants, [who("emma", true), who("dad", false)]);
+    assert_eq!(soccer.resources, ["car"]);
+    assert!(soccer.notes.ends_with("parking at the north gate.\n\nPath: C:\\Calendars\\soccer\n"), "{}", soccer.notes);
+    assert!(soccer.extra.iter().any(|line| line.contains("Coach Rivera")));
+
+    let hall = titled(&board, "Soccer practice (hall)");
+    let of = hall.exception_of.as_ref().unwrap();
+    assert_eq!((of.series.as_str(), of.start), (soccer.id.as_str(), five(1, 20)));
+
+    let holiday = titled(&board, "Presidents' Day");
+    assert!(holiday.is_all_day);
+    let day = Span::new(time("2026-02-16T00:00:00-05:00"), time("2026-02-17T00:00:00-05:00"));
+    assert_eq!(Some(holiday.span), day);
+
+    // A zone that only its VTIMEZONE explains.
+    let call = titled(&board, "Call with Oma");
+    assert_eq!((call.zone.as_str(), call.priority), ("Europe/Berlin", Priority::Critical));
+    assert_eq!(call.span.start, time("2026-04-10T16:00:00+02:00"));
+
+    let january = Span::new(time("2026-01-01T00:00:00Z"), time("2026-02-12T00:00:00Z")).unwrap();
+    let mut found: Vec<String> =
+        board.instances(&january).unwrap().iter().map(|one| one.span.start.to_string()).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["2026-01-13T17:00:00-05:00", "2026-01-20T18:30:00-05:00", "2026-02-10T17:00:00-05:00"]);
+}
+
+/// R-FAM-99, R-FAM-97: an export of Google keeps five o'clock over the change of clocks.
+#[test]
+fn an_export_of_google_is_read() {
+    let mut board = millers();
+    let imported = take(&mut board, GOOGLE);
+    assert_eq!((imported.report.problems, imported.report.created.len()), (vec![], 4));
+    let dentist = titled(&board, "Dentist 🦷");
+    assert_eq!((dentist.zone.as_str(), dentist.span.minutes()), ("UTC", 60));
+    assert_eq!(dentist.location, "Dr. Weiß, Hauptstraße 5");
+    assert_eq!(dentist.participants.len(), 1);
+    assert_eq!(dentist.extra.iter().filter(|line| *line == "BEGIN:VALARM").count(), 2);
+    let march = Span::new(time("2026-03-01T00:00:00Z"), time("2026-03-20T00:00:00Z")).unwrap();
+    let found: Vec<String> = board.instances(&march).unwrap().iter().map(|one| one.span.start.to_string()).collect();
+    assert_eq!(found, ["2026-03-03T17:00:00-05:00", "2026-03-11T16:00:00-04:00", "2026-03-17T17:00:00-04:00"]);
+}
+
+/// R-FAM-99: an export of Apple, with DURATION, RDATE, days and bare line feeds.
+#[test]
+fn an_export_of_apple_is_read() {
+    let mut board = millers();
+    let imported = take(&mut board, APPLE);
+    assert_eq!((imported.report.problems, imported.report.created.len()), (vec![], 4));
+    let dinner = titled(&board, "Grandma's 80th 🎂🎉 — dinner; speeches, cake");
+    assert_eq!(dinner.location, "Gasthaus \"Zur Linde\"\nAm Markt 1, 10115 Berlin");
+    assert_eq!(dinner.priority, Priority::High);
+    let choir = titled(&board, "Choir breakfast");
+    assert_eq!((choir.span.minutes(), choir.recurrence.as_ref().unwrap().added.len()), (90, 2));
+    let holidays = titled(&board, "Summer holidays");
+    assert!(holidays.is_all_day);
+    assert_eq!(holidays.span.end, time("2026-07-20T00:00:00-04:00"));
+    let bin = titled(&board, "Paper bin");
+    assert_eq!(bin.recurrence.as_ref().unwrap().rule, "FREQ=WEEKLY;UNTIL=20260327;INTERVAL=2");
+    assert_eq!(bin.resources, ["car"]);
+}
+
+/// R-FAM-99, R-FAM-129: a second time changes nothing, nor does an export made later.
+#[test]
+fn importing_twice_changes_nothing() {
+    for file in [OUTLOOK, GOOGLE, APPLE, super::BROKEN] {
+        let mut board = millers();
+        let first = take(&mut board, file);
+        assert!(!first.changes.is_empty());
+        let later = String::from_utf8(file.to_vec()).unwrap().replace("DTSTAMP:20260108", "DTSTAMP:20260601");
+        for again in [file, later.as_bytes()] {
+            let again = import(again, &board, time("2027-01-01T00:00:00Z"), "diary", "mom").unwrap();
+            assert_eq!(again.changes, []);
+            let known = first.report.created.len() + first.report.removed.len();
+            assert_eq!(again.report.unchanged.len(), known);
+        }
+    }
+}
+
+const DENTIST: &str = "UID:d@x\nDTSTART:20260110T193000Z\nDTEND:20260110T203000Z";
+
+fn dentist(more: &str) -> String {
+    event(&format!("{DENTIST}\n{more}"))
+}
+
+/// R-FAM-99: the higher SEQUENCE wins, then the later change.
+#[test]
+fn only_a_newer_version_changes_an_event() {
+    let mut board = millers();
+    take(&mut board, dentist("SUMMARY:Dentist\nSEQUENCE:2\nLAST-MODIFIED:20260105T000000Z"));
+    let id = titled(&board, "Dentist").id.clone();
+    for (more, outcome) in [
+        ("SUMMARY:Old\nSEQUENCE:1\nLAST-MODIFIED:20260107T000000Z", "the calendar has SEQUENCE 2, the file 1"),
+        ("SUMMARY:Old\nSEQUENCE:2\nLAST-MODIFIED:20260104T000000Z", "the calendar was changed after the file"),
+        ("SUMMARY:Dentist\nSEQUENCE:2\nLAST-MODIFIED:20260109T000000Z", "unchanged"),
+        ("SUMMARY:Later\nSEQUENCE:2\nLAST-MODIFIED:20260106T000000Z", "updated"),
+        ("SUMMARY:Newer\nSEQUENCE:3\nLAST-MODIFIED:20260101T000000Z", "updated"),
+    ] {
+        let report = take(&mut board, dentist(more)).report;
+        let reason = report.skipped.first().map(|skipped| skipped.reason.as_str());
+        let reason = reason.or(report.updated.first().map(|_| "updated"));
+        assert_eq!(reason.or(report.unchanged.first().map(|_| "unchanged")), Some(outcome), "{more}");
+    }
+    assert_eq!(titled(&board, "Newer").id, id);
+    assert_eq!(board.events.len(), 1);
+}
+
+/// R-FAM-99: within one file the newest version of an event counts, wherever it stands.
+#[test]
+fn the_newest_of_several_versions_counts() {
+    let mut board = millers();
+    let version =
+        |number: u32| format!("BEGIN:VEVENT\n{DENTIST}\nSUMMARY:Version {number}\nSEQUENCE:{number}\nEND:VEVENT\n");
+    let report = take(&mut board, super::calendar(&[version(1), version(3), version(2)].concat())).report;
+    assert_eq!((lines(&report.created), report.skipped.len()), (vec![11], 2));
+    assert_eq!(titled(&board, "Version 3").sequence, 3);
+}
+
+/// R-FAM-99: what a file does not know stays as the family has it.
+#[test]
+fn a_known_event_keeps_its_place_and_people() {
+    let mut board = millers();
+    import(dentist("SUMMARY:Dentist"), &board, now(), "diary", "mom")
+        .unwrap()
+        .changes
+        .into_iter()
+        .for_each(|change| board.apply(change));
+    let mut known = titled(&board, "Dentist").clone();
+    // What somebody has in their own calendar, they go to.
+    assert_eq!(known.participants, [Participant { member: "mom".into(), is_required: true }]);
+    known.flexibility = Flexibility::Fixed;
+    known.participants = vec![Participant { member: "emma".into(), is_required: false }];
+    board.apply(Change::Event(Box::new(known.clone())));
+    take(&mut board, dentist("SUMMARY:Dentist at noon\nSEQUENCE:1"));
+    let updated = titled(&board, "Dentist at noon");
+    assert_eq!((&updated.calendar, &updated.owner), (&known.calendar, &known.owner));
+    assert_eq!((&updated.participants, updated.flexibility), (&known.participants, Flexibility::Fixed));
+}
+
+const PIANO: &str =
+    "UID:p@x\nDTSTART;TZID=America/New_York:20260106T170000\nDTEND;TZID=America/New_York:20260106T180000";
+
+/// R-FAM-99, R-FAM-96: an instance that is cancelled is left out, also when it was changed before.
+#[test]
+fn a_cancelled_instance_is_left_out() {
+    let mut board = millers();
+    let series = format!("{PIANO}\nRRULE:FREQ=WEEKLY\nSUMMARY:Piano");
+    take(&mut board, event(&series));
+    let moved = "UID:p@x\nRECURRENCE-ID:20260113T220000Z\nDTSTART:20260114T220000Z\nDURATION:PT1H\nSUMMARY:Moved";
+    take(&mut board, event(moved));
+    let of = titled(&board, "Moved").exception_of.clone().unwrap();
+    assert_eq!(of.start, date(2026, 1, 13).at(17, 0, 0, 0));
+
+    let cancelled = event(&format!("{moved}\nSEQUENCE:1\nSTATUS:CANCELLED"));
+    let report = take(&mut board, &cancelled).report;
+    assert_eq!(lines(&report.removed), [4]);
+    assert_eq!(board.events.len(), 1);
+    assert_eq!(titled(&board, "Piano").recurrence.as_ref().unwrap().left_out, [of.start]);
+    assert_eq!(take(&mut board, &cancelled).changes, []);
+}
+
+/// R-FAM-99: an event that is cancelled leaves the calendar with all its instances, once.
+#[test]
+fn a_cancelled_event_is_removed() {
+    let mut board = millers();
+    take(&mut board, OUTLOOK);
+    let uid = titled(&board, "Soccer practice").uid.clone();
+    let cancelled = |sequence| {
+        event(&format!(
+            "UID:{uid}\nDTSTART:20260113T220000Z\nSEQUENCE:{sequence}\nSTATUS:CANCELLED\nSUMMARY:Soccer practice"
+        ))
+    };
+    assert_eq!(read(&board, cancelled(2)).changes, []);
+    let imported = take(&mut board, cancelled(4));
+    assert_eq!(imported.report.removed.len(), 1);
+    assert!(imported.changes.iter().any(|change| matches!(
+        change,
+        Change::Event(event) if event.status == EventStatus::Rejected && event.sequence == 4
+    )));
+    assert!(board.events.values().all(|event| event.uid != uid));
+    assert_eq!(read(&board, cancelled(4)).report.skipped[0].reason, "it is cancelled, and not on the calendar");
+}
+
+/// R-FAM-99: an invitation to one instance of a series is an event, until the series comes.
+#[test]
+fn an_instance_finds_its_series_later() {
+    let mut board = millers();
+    let instance = "UID:p@x\nRECURRENCE-ID;TZID=America/New_York:20260113T170000\nSUMMARY:Guest lesson\n\
+                    DTSTART;TZID=America/New_York:20260113T180000\nDURATION:PT1H";
+    take(&mut board, event(instance));
+    let alone = titled(&board, "Guest lesson").clone();
+    assert_eq!(alone.exception_of, None);
+    assert!(super::written(&board).contains("RECURRENCE-ID;TZID=America/New_York:20260113T170000\r\n"));
+    assert_eq!(read(&board, super::written(&board)).changes, []);
+
+    let series = format!("BEGIN:VEVENT\n{PIANO}\nRRULE:FREQ=WEEKLY\nSUMMARY:Piano\nEND:VEVENT\n");
+    take(&mut board, super::calendar(&format!("{series}BEGIN:VEVENT\n{instance}\nEND:VEVENT\n")));
+    let found = titled(&board, "Guest lesson");
+    assert_eq!(found.id, alone.id);
+    assert_eq!(found.exception_of.as_ref().unwrap().series, titled(&board, "Piano").id);
+}
+
+/// R-FAM-99: people and things are found by name, alias, mail and full name; everybody else is kept.
+#[test]
+fn attendees_are_matched_with_members() {
+    let cases = [
+        ("ATTENDEE;CN=Mom:mailto:x@y.example", Some(("mom", true))),
+        ("ATTENDEE:MAILTO:Mom@Example.com", Some(("mom", true))),
+        ("ATTENDEE;CN=peter;ROLE=OPT-PARTICIPANT:invalid:nomail", Some(("dad", false))),
+        ("ATTENDEE;CN=\"Emma Miller\":mailto:e@x.example", Some(("emma", true))),
+        ("ATTENDEE;CN=\"Emma Jones\":mailto:e@x.example", None),
+        ("ATTENDEE;CN=Emma;PARTSTAT=DECLINED:mailto:e@x.example", None),
+        ("ATTENDEE;CN=Emma;ROLE=NON-PARTICIPANT:mailto:e@x.example", None),
+        ("ATTENDEE;CN=Nobody:urn:superstep:member:emma", Some(("emma", true))),
+    ];
+    for (line, expected) in cases {
+        let mut board = millers();
+        take(&mut board, dentist(&format!("SUMMARY:Dentist\n{line}")));
+        let dentist = titled(&board, "Dentist");
+        let found = dentist.participants.first().map(|who| (who.member.as_str(), who.is_required));
+        assert_eq!(found, expected, "{line}");
+        assert!(dentist.extra.iter().any(|kept| kept == line), "{line} is kept");
+    }
+}
+
+/// R-FAM-99, R-FAM-97: times in other forms mean the same instants.
+#[test]
+fn times_are_read_in_every_form() {
+    for (lines, start, end) in [
+        // Without a zone: where the family is.
+        ("DTSTART:20260110T140000\nDURATION:PT45M", "2026-01-10T14:00:00-05:00", "2026-01-10T14:45:00-05:00"),
+        (
+            "DTSTART;TZID=/mozilla.org/20050126_1/Europe/Berlin:20260710T140000\nDURATION:PT1H",
+            "2026-07-10T14:00:00+02:00",
+            "2026-07-10T15:00:00+02:00",
+        ),
+        (
+            "DTSTART;TZID=W. Europe Standard Time:20260710T140000\nDURATION:PT1H",
+            "2026-07-10T14:00:00+02:00",
+            "2026-07-10T15:00:00+02:00",
+        ),
+        // A day is a day on the wall, also when it has 23 hours.
+        (
+            "DTSTART;TZID=America/New_York:20260307T120000\nDURATION:P1D",
+            "2026-03-07T12:00:00-05:00",
+            "2026-03-08T12:00:00-04:00",
+        ),
+        (
+            "DTSTART;TZID=America/New_York:20260307T120000\nDURATION:PT24H",
+            "2026-03-07T12:00:00-05:00",
+            "2026-03-08T13:00:00-04:00",
+        ),
+        // A time that clocks skip moves forward.
+        (
+            "DTSTART;TZID=America/New_York:20260308T023000\nDURATION:PT1H",
+            "2026-03-08T03:30:00-04:00",
+            "2026-03-08T04:30:00-04:00",
+        ),
+        // Nothing is without length.
+        ("DTSTART:20260110T190000Z", "2026-01-10T19:00:00Z", "2026-01-10T19:01:00Z"),
+        ("DTSTART:20260110T190000Z\nDTEND:20260110T190000Z", "2026-01-10T19:00:00Z", "2026-01-10T19:01:00Z"),
+        ("DTSTART;VALUE=DATE:20260110", "2026-01-10T00:00:00-05:00", "2026-01-11T00:00:00-05:00"),
+        ("DTSTART:20260110", "2026-01-10T00:00:00-05:00", "2026-01-11T00:00:00-05:00"),
+    ] {
+        let mut board = millers();
+        let report = take(&mut board, event(&format!("UID:t@x\nSUMMARY:T\n{lines}"))).report;
+        assert_eq!(report.problems, [], "{lines}");
+        let span = titled(&board, "T").span;
+        assert_eq!((span.start.to_string(), span.end.to_string()), (start.to_owned(), end.to_owned()), "{lines}");
+    }
+}

@@ -1,0 +1,226 @@
+//! There and back again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::civil::{DateTime, date};
+use proptest::prelude::*;
+use superstep::core::time::Time;
+use superstep_scheduler::calendar::{
+    Board, Change, Event, ExceptionOf, Flexibility, Participant, Priority, Recurrence, Span,
+};
+use superstep_scheduler::models::EventStatus;
+use superstep_scheduler::zone::Zone;
+
+use super::{APPLE, GOOGLE, OUTLOOK, millers, now, read, take, written};
+
+type Lines = BTreeSet<String>;
+
+/// The lines of each event by UID and RECURRENCE-ID, unfolded; lists of times taken apart, and zones by one name.
+fn events(file: &[u8]) -> BTreeMap<String, Lines> {
+    let text = String::from_utf8(file.to_vec()).unwrap().replace("\r\n", "\n").replace("\n ", "").replace("\n\t", "");
+    let text = text.replace("\"Eastern Standard Time\"", "America/New_York");
+    let text = text.replace("\"Customized Time Zone 1\"", "Europe/Berlin");
+    let mut events = BTreeMap::new();
+    for block in text.split("BEGIN:VEVENT\n").skip(1) {
+        let block = block.split("END:VEVENT").next().unwrap();
+        let mut lines = Lines::new();
+        let mut alarm = String::new();
+        for line in block.lines() {
+            if line == "BEGIN:VALARM" || !alarm.is_empty() {
+                alarm.push_str(line);
+                alarm.push('\n');
+                if line == "END:VALARM" {
+                    lines.insert(std::mem::take(&mut alarm));
+                }
+            } else if line.starts_with("EXDATE") || line.starts_with("RDATE") {
+                let (head, dates) = line.split_once(':').unwrap();
+                lines.extend(dates.split(',').map(|date| format!("{head}:{date}")));
+            } else if !line.starts_with("DTSTAMP:") {
+                // DTSTAMP is when the file was made.
+                lines.insert(line.to_owned());
+            }
+        }
+        let find = |name: &str| lines.iter().find(|line| line.starts_with(name)).cloned().unwrap_or_default();
+        events.insert(format!("{} {}", find("UID:"), find("RECURRENCE-ID")), lines);
+    }
+    events
+}
+
+/// R-FAM-99: every property of a file is there after reading and writing it, and none that the event does not have.
+#[test]
+fn properties_survive_reading_and_writing() {
+    for (name, file) in [("outlook", OUTLOOK), ("google", GOOGLE), ("apple", APPLE)] {
+        let mut board = millers();
+        take(&mut board, file);
+        let (mut before, after) = (events(file), events(written(&board).as_bytes()));
+        // A cancelled instance becomes a date that is left out.
+        let cancelled: Vec<String> =
+            before.iter().filter(|(_, lines)| lines.contains("STATUS:CANCELLED")).map(|(key, _)| key.clone()).collect();
+        for key in cancelled {
+            before.remove(&key);
+            let (series, start) = key.split_once(" RECURRENCE-ID").unwrap();
+            before.get_mut(&format!("{series} ")).unwrap().insert(format!("EXDATE{start}"));
+        }
+        assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>(), "{name}");
+        for (key, lines) in &before {
+            let lost: Vec<_> = lines.difference(&after[key]).collect();
+            assert!(lost.is_empty(), "{name} {key} lost {lost:#?}");
+            let new: Vec<_> = after[key].difference(lines).filter(|line| *line != "STATUS:CONFIRMED").collect();
+            assert!(new.is_empty(), "{name} {key} has new {new:#?}");
+        }
+        // A second time round nothing moves at all.
+        assert_eq!(read(&board, written(&board)).changes, [], "{name}");
+    }
+}
+
+/// Words with all that has a meaning in calendar files.
+fn words() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        3 => "[a-zA-Z0-9 ]{0,12}",
+        2 => "[\\\\;,:\"'^=]{1,3}",
+        1 => Just("\n".to_owned()),
+        1 => Just("\t".to_owned()),
+        1 => Just("BEGIN:VEVENT".to_owned()),
+        1 => Just("🎂".to_owned()),
+        1 => Just("👩‍👩‍👧".to_owned()),
+        1 => "\\PC{0,30}",
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+fn wall() -> impl Strategy<Value = DateTime> {
+    let day = (2020..2030_i16, 1..=12_i8, 1..=28_i8);
+    (day, 0..24_i8, 0..60_i8)
+        .prop_map(|((year, month, day), hour, minute)| date(year, month, day).at(hour, minute, 0, 0))
+}
+
+/// A time as the zone has it: what clocks skip is not one.
+fn real(zone: &Zone, wall: DateTime) -> DateTime {
+    zone.wall(zone.instant(wall).unwrap())
+}
+
+prop_compose! {
+    fn recurrence(zone: Zone, start: DateTime)(
+        rule in prop::sample::select(vec!["", "FREQ=DAILY", "FREQ=WEEKLY;BYDAY=MO,WE", "FREQ=MONTHLY;COUNT=7", "FREQ=YEARLY;UNTIL=20400101T000000Z"]),
+        left_out in prop::collection::btree_set(wall(), 0..4),
+        added in prop::collection::btree_set(wall(), 0..4),
+    ) -> Option<Recurrence> {
+        let on_day = |walls: std::collections::BTreeSet<DateTime>| -> Vec<DateTime> {
+            let walls = walls.into_iter().map(|wall| real(&zone, wall.date().to_datetime(start.time())));
+            walls.collect::<BTreeSet<_>>().into_iter().collect()
+        };
+        let recurrence = Recurrence { rule: rule.to_owned(), left_out: on_day(left_out), added: on_day(added) };
+        let is_any = !rule.is_empty() || !recurrence.left_out.is_empty() || !recurrence.added.is_empty();
+        is_any.then_some(recurrence)
+    }
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let zones =
+        prop::sample::select(vec!["America/New_York", "Europe/Berlin", "UTC", "Asia/Kolkata", "Australia/Lord_Howe"]);
+    let texts = (words(), words(), words());
+    let numbers = (0..4_usize, 0..3_usize, any::<u16>(), 1..5_000_i64);
+    (zones, wall(), any::<bool>(), texts, numbers)
+        .prop_flat_map(|(zone, start, is_all_day, texts, numbers)| {
+            let name = if is_all_day { "America/New_York" } else { zone };
+            let zone = Zone::named(name).unwrap();
+            let midnight = start.date().to_datetime(jiff::civil::Time::midnight());
+            let start = if is_all_day { midnight } else { real(&zone, start) };
+            (Just((zone.clone(), start, is_all_day, texts, numbers)), recurrence(zone, start), people())
+        })
+        .prop_map(|((zone, start, is_all_day, texts, numbers), recurrence, participants)| {
+            made(&zone, start, is_all_day, texts, numbers, recurrence, participants)
+        })
+}
+
+fn people() -> impl Strategy<Value = Vec<Participant>> {
+    let members = prop::sample::subsequence(vec!["dad", "emma", "mom"], 0..=3);
+    (members, any::<bool>()).prop_map(|(members, is_required)| {
+        members.into_iter().map(|member| Participant { member: member.to_owned(), is_required }).collect()
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "all parts of an event at once")]
+fn made(
+    zone: &Zone,
+    start: DateTime,
+    is_all_day: bool,
+    (title, location, notes): (String, String, String),
+    (priority, flexibility, sequence, length): (usize, usize, u16, i64),
+    recurrence: Option<Recurrence>,
+    participants: Vec<Participant>,
+) -> Event {
+    let begin = zone.instant(start).unwrap();
+    let days = start.saturating_add(jiff::Span::new().days(1 + length % 9));
+    let minutes = Time::from_unix_micros(begin.as_unix_micros() + length * 60_000_000).unwrap();
+    let end = if is_all_day { zone.instant(days).unwrap() } else { minutes };
+    Event {
+        id: String::new(),
+        uid: String::new(),
+        calendar: "family".into(),
+        title,
+        span: Span::new(begin, end).unwrap(),
+        zone: zone.name().to_owned(),
+        is_all_day,
+        participants,
+        resources: if length % 2 == 0 { vec!["car".to_owned()] } else { Vec::new() },
+        recurrence,
+        exception_of: None,
+        priority: [Priority::Low, Priority::Medium, Priority::High, Priority::Critical][priority],
+        flexibility: [Flexibility::Fixed, Flexibility::Preferred, Flexibility::Flexible][flexibility],
+        status: EventStatus::Confirmed,
+        owner: "dad".into(),
+        sequence: u32::from(sequence),
+        location,
+        notes,
+        extra: vec!["X-COLOR;A=\"b:c\":red;green,blue\\n".to_owned(), "CLASS:PUBLIC".to_owned()],
+        created_at: super::time("2025-12-01T08:00:00Z"),
+        updated_at: now(),
+    }
+}
+
+/// What an event is, without the name it has on a board.
+fn plain(board: &Board) -> Vec<Event> {
+    let mut events: Vec<Event> = board.events.values().map(|event| (**event).clone()).collect();
+    for event in &mut events {
+        event.id.clear();
+        event.extra.sort_unstable();
+        if let Some(of) = &mut event.exception_of {
+            of.series.clear();
+        }
+    }
+    events.sort_by(|a, b| {
+        (&a.uid, &a.exception_of.as_ref().map(|of| of.start))
+            .cmp(&(&b.uid, &b.exception_of.as_ref().map(|of| of.start)))
+    });
+    events
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// R-FAM-99: what is written is read as the same events, by the family itself and by another one.
+    #[test]
+    fn events_survive_writing_and_reading(made in prop::collection::vec((any_event(), any_event(), any::<bool>()), 1..5)) {
+        let mut board = millers();
+        for (number, (mut event, mut other, is_series)) in made.into_iter().enumerate() {
+            event.uid = format!("event {number}; with, signs\\@x");
+            event.id = format!("e{number}");
+            if is_series {
+                let start = Zone::named(&event.zone).unwrap().wall(event.span.start);
+                let exception_of = Some(ExceptionOf { series: event.id.clone(), start });
+                other = Event { id: format!("x{number}"), uid: event.uid.clone(), exception_of, recurrence: None, ..other };
+                board.apply(Change::Event(Box::new(other)));
+            }
+            board.apply(Change::Event(Box::new(event)));
+        }
+        let text = written(&board);
+        let again = read(&board, &text);
+        prop_assert_eq!(&again.report.problems, &[]);
+        prop_assert_eq!(again.changes, []);
+        let mut empty = millers();
+        prop_assert_eq!(take(&mut empty, &text).report.created.len(), board.events.len());
+        prop_assert_eq!(plain(&empty), plain(&board));
+        prop_assert_eq!(written(&empty), text);
+    }
+}

@@ -1,0 +1,16 @@
+//! Tests of the family scheduler.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod agents;
+mod ics;
+mod models;
+mod parser;
+mod recurrence;
+mod requests;
+mod route;
+mod series;
+mod stage;
+mod state;
+mod store;
+mod workflow;

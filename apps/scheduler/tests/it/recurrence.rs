@@ -1,0 +1,361 @@
+//! When a series is: against dateutil, on both sides of a change of the clocks, and what is refused.
+
+pub(crate) mod support;
+
+use jiff::civil::Weekday;
+use proptest::prelude::*;
+use serde::Deserialize;
+use superstep::Code;
+use superstep::core::time::Time;
+use superstep_scheduler::calendar::{Change, Event, ExceptionOf, MOST_INSTANCES, Span, check_rule};
+use superstep_scheduler::models::EventStatus;
+
+use support::{NEW_YORK, board_with, days, event, on, on_board, series, starts, starts_of, time, wall, zone};
+
+#[derive(Deserialize)]
+struct Fixture {
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    zone: String,
+    first: String,
+    rule: String,
+    left_out: Vec<String>,
+    added: Vec<String>,
+    starts: Vec<String>,
+    is_whole: bool,
+    skipped_by_clocks: Vec<Skipped>,
+}
+
+#[derive(Deserialize)]
+struct Skipped {
+    dateutil: String,
+    expected: String,
+}
+
+fn fixture() -> Vec<Case> {
+    serde_json::from_str::<Fixture>(include_str!("recurrence/dateutil.json")).unwrap().cases
+}
+
+/// From the first start of a case to its last one, or far beyond when nothing follows it.
+fn window(case: &Case) -> Span {
+    let [first, last] = [&case.starts[0], &case.starts[case.starts.len() - 1]].map(|text| time(text).as_unix_micros());
+    let beyond = if case.is_whole { 3_000 * 86_400_000_000 } else { 1 };
+    let at = |micros| Time::from_unix_micros(micros).unwrap();
+    Span::new(at(first - 3_000 * 86_400_000_000), at(last + beyond)).unwrap()
+}
+
+/// R-FAM-96, R-FAM-97: the examples of RFC 5545 and many others start when dateutil says, in order, and never else.
+#[test]
+fn rules_fall_when_dateutil_says() {
+    let cases = fixture();
+    assert!(cases.len() >= 60, "only {} cases", cases.len());
+    let mut wrong = Vec::new();
+    for case in &cases {
+        let mut event = series(&case.zone, &case.first, &case.rule);
+        let recurrence = event.recurrence.as_mut().unwrap();
+        recurrence.left_out = case.left_out.iter().map(|text| wall(text)).collect();
+        recurrence.added = case.added.iter().map(|text| wall(text)).collect();
+        let expected: Vec<_> = case.starts.iter().map(|text| time(text).to_string()).collect();
+        let found = starts_of(event, &window(case));
+        if found != expected {
+            wrong.push(format!("{}: {} from {}\n  {found:?}\n  {expected:?}", case.name, case.rule, case.first));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// R-FAM-97: where dateutil keeps a time that does not exist, ours is later by the gap.
+#[test]
+fn times_that_clocks_skip_move_forward_by_the_gap() {
+    let skipped: Vec<_> = fixture().into_iter().flat_map(|case| case.skipped_by_clocks).collect();
+    assert!(skipped.len() >= 5);
+    for Skipped { dateutil, expected } in skipped {
+        let moved = wall(&expected[..19]).duration_since(wall(&dateutil));
+        let gap = if expected.ends_with("+11:00") { 30 } else { 60 };
+        assert_eq!(moved.as_mins(), gap, "{dateutil} {expected}");
+    }
+}
+
+/// R-FAM-97, R-FAM-119: every Tuesday at five is at five on both sides of 8 March 2026.
+#[test]
+fn a_series_keeps_its_time_on_the_wall() {
+    let piano = series(NEW_YORK, "2026-03-03T17:00", "RRULE:FREQ=WEEKLY;BYDAY=TU");
+    let found = starts_of(piano, &days("2026-03-01", "2026-03-20"));
+    assert_eq!(found, ["2026-03-03T17:00:00-05:00", "2026-03-10T17:00:00-04:00", "2026-03-17T17:00:00-04:00"]);
+}
+
+/// R-FAM-97: a time that occurs twice is the first of the two, and a start that is the second one stays that.
+#[test]
+fn times_that_clocks_repeat_are_the_first() {
+    let daily = series(NEW_YORK, "2026-10-31T01:30", "FREQ=DAILY;COUNT=3");
+    let found = starts_of(daily.clone(), &days("2026-10-01", "2026-12-01"));
+    assert_eq!(found[1], "2026-11-01T01:30:00-04:00");
+    let start = time("2026-11-01T01:30:00-05:00");
+    let second = Event { span: Span::new(start, time("2026-11-01T02:30:00-05:00")).unwrap(), ..daily };
+    let found = starts_of(second, &days("2026-10-01", "2026-12-01"));
+    assert_eq!(found[..2], ["2026-11-01T01:30:00-05:00", "2026-11-02T01:30:00-05:00"]);
+}
+
+/// R-FAM-96, R-FAM-97: two times on the wall that are one moment are one instance, and EXDATE finds it by either.
+#[test]
+fn one_moment_is_one_instance() {
+    let mut twice = series(NEW_YORK, "2026-03-07T02:00", "FREQ=DAILY;BYHOUR=2,3;COUNT=6");
+    let within = days("2026-03-08", "2026-03-09");
+    assert_eq!(starts_of(twice.clone(), &within), ["2026-03-08T03:00:00-04:00"]);
+    for name in ["2026-03-08T02:00", "2026-03-08T03:00"] {
+        twice.recurrence.as_mut().unwrap().left_out = vec![wall(name)];
+        assert!(starts_of(twice.clone(), &within).is_empty(), "{name}");
+    }
+}
+
+/// R-FAM-97: a timed instance is exactly as long each time, an event of days lasts whole days on the wall.
+#[test]
+fn timed_events_keep_their_length_and_days_stay_days() {
+    let night = Event {
+        span: Span::new(time("2026-03-06T22:00:00-05:00"), time("2026-03-07T06:00:00-05:00")).unwrap(),
+        ..series(NEW_YORK, "2026-03-06T22:00", "FREQ=DAILY;COUNT=3")
+    };
+    let found = on(&board_with([night]), &days("2026-03-01", "2026-04-01"));
+    assert_eq!(found[1].span.end.to_string(), "2026-03-08T07:00:00-04:00");
+    assert!(found.iter().all(|instance| instance.span.minutes() == 480));
+
+    let mut trip = series(NEW_YORK, "2026-03-06T00:00", "FREQ=WEEKLY;COUNT=2");
+    trip.span = Span::new(time("2026-02-28T00:00:00-05:00"), time("2026-03-02T00:00:00-05:00")).unwrap();
+    trip.is_all_day = true;
+    let found = on(&board_with([trip]), &days("2026-02-01", "2026-04-01"));
+    assert_eq!(found[1].span.start.to_string(), "2026-03-07T00:00:00-05:00");
+    assert_eq!(found[1].span.end.to_string(), "2026-03-09T00:00:00-04:00");
+}
+
+/// R-FAM-97: where clocks skip midnight, a day starts at one and the next ones at midnight again.
+#[test]
+fn days_without_midnight_are_days() {
+    let mut day = series("America/Sao_Paulo", "2018-11-04T00:00", "FREQ=DAILY;COUNT=3");
+    day.span = Span::new(time("2018-11-04T01:00:00-02:00"), time("2018-11-05T00:00:00-02:00")).unwrap();
+    day.is_all_day = true;
+    let found = starts_of(day, &days("2018-11-01", "2018-12-01"));
+    assert_eq!(found, ["2018-11-04T01:00:00-02:00", "2018-11-05T00:00:00-02:00", "2018-11-06T00:00:00-02:00"]);
+}
+
+/// R-FAM-69, R-FAM-96: the days of a series are computed: each Saturday is one, at two on the wall of the family.
+#[test]
+fn saturdays_are_saturdays() {
+    let soccer = series(NEW_YORK, "2026-01-10T14:00", "FREQ=WEEKLY;BYDAY=SA");
+    let found = on(&board_with([soccer]), &days("2026-01-01", "2027-01-01"));
+    assert_eq!(found.len(), 51);
+    for instance in found {
+        let wall = zone(NEW_YORK).wall(instance.span.start);
+        assert_eq!((wall.weekday(), wall.hour()), (Weekday::Saturday, 14));
+    }
+}
+
+/// R-FAM-96: what RFC 5545 says and dateutil does in its own way.
+#[test]
+fn lists_are_read_as_the_rfc_says() {
+    let first = |rule: &str, most: usize| {
+        let found = starts_of(series("UTC", "2026-01-07T09:00", rule), &days("2026-01-01", "2030-01-01"));
+        found.into_iter().take(most).map(|start| start[..10].to_owned()).collect::<Vec<_>>()
+    };
+    // The first Monday, and every Friday.
+    assert_eq!(
+        first("FREQ=MONTHLY;BYDAY=1MO,FR", 6),
+        ["2026-01-09", "2026-01-16", "2026-01-23", "2026-01-30", "2026-02-02", "2026-02-06"]
+    );
+    // Week 20 on the weekday of the first start, a Wednesday.
+    assert_eq!(first("FREQ=YEARLY;BYWEEKNO=20", 2), ["2026-05-13", "2027-05-19"]);
+    // The first of the named days of a week, also of the week in which the series starts after it.
+    assert_eq!(first("FREQ=WEEKLY;BYDAY=MO,FR;BYSETPOS=1", 2), ["2026-01-12", "2026-01-19"]);
+}
+
+/// R-FAM-128: a wrong rule is refused, and the error names the part.
+#[test]
+fn wrong_rules_are_refused_by_their_part() {
+    let rows = [
+        ("FREQ=WEEKLY;BYDAY=XX", "`BYDAY=XX`: `XX` is none of"),
+        ("FREQ=WEEKLY;BYDAY=", "`BYDAY=`"),
+        ("FREQ=WEEKLY;BYDAY=2TU", "`BYDAY=2TU`"),
+        ("FREQ=MONTHLY;BYDAY=6TU", "`BYDAY=6TU`"),
+        ("FREQ=MONTHLY;BYDAY=0TU", "`BYDAY=0TU`"),
+        ("FREQ=MONTHLY;BYDAY=xéTU", "`BYDAY="),
+        ("FREQ=MONTHLY;BYDAY=é", "`BYDAY="),
+        ("FREQ=FORTNIGHTLY", "`FREQ=FORTNIGHTLY`"),
+        ("BYDAY=TU", "`FREQ`: is missing"),
+        ("", "RRULE part ``"),
+        ("every Tuesday", "RRULE part `EVERY TUESDAY`"),
+        ("FREQ=DAILY;INTERVAL=0", "`INTERVAL=0`"),
+        ("FREQ=DAILY;INTERVAL=-1", "`INTERVAL=-1`"),
+        ("FREQ=DAILY;COUNT=0", "`COUNT=0`"),
+        ("FREQ=DAILY;COUNT=10001", "`COUNT=10001`: a series has at most 10000"),
+        ("FREQ=DAILY;COUNT=many", "`COUNT=MANY`"),
+        ("FREQ=DAILY;COUNT=3;UNTIL=20270101", "`UNTIL=20270101`: a rule ends by `COUNT` or by `UNTIL`"),
+        ("FREQ=DAILY;UNTIL=2027-01-01", "`UNTIL=2027-01-01`"),
+        ("FREQ=DAILY;UNTIL=20270230", "`UNTIL=20270230`"),
+        ("FREQ=DAILY;UNTIL=20200101", "`UNTIL=20200101`: with this the rule never falls"),
+        ("FREQ=DAILY;UNTIL=20990101", "`UNTIL=20990101`: a series has at most 10000"),
+        ("FREQ=DAILY;BYMONTH=13", "`BYMONTH=13`"),
+        ("FREQ=MONTHLY;BYMONTHDAY=32", "`BYMONTHDAY=32`"),
+        ("FREQ=MONTHLY;BYMONTHDAY=0", "`BYMONTHDAY=0`"),
+        ("FREQ=WEEKLY;BYMONTHDAY=3", "`BYMONTHDAY=3`: days of the month mean nothing beside `FREQ=WEEKLY`"),
+        ("FREQ=MONTHLY;BYYEARDAY=3", "`BYYEARDAY=3`"),
+        ("FREQ=MONTHLY;BYWEEKNO=3", "`BYWEEKNO=3`"),
+        ("FREQ=DAILY;BYHOUR=24", "`BYHOUR=24`"),
+        ("FREQ=MONTHLY;BYSETPOS=1", "`BYSETPOS=1`"),
+        ("FREQ=WEEKLY;WKST=NO", "`WKST=NO`"),
+        ("FREQ=WEEKLY;FREQ=DAILY", "`FREQ=DAILY`: `FREQ` is there twice"),
+        ("FREQ=WEEKLY;BYEASTER=1", "`BYEASTER=1`: RFC 5545 has no part `BYEASTER`"),
+        ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "`BYMONTH=2;BYMONTHDAY=30`: with this the rule never falls"),
+        ("FREQ=MONTHLY;BYDAY=1MO,2MO;BYSETPOS=3", "`BYSETPOS=3`: with this the rule never falls"),
+        ("FREQ=DAILY;BYMONTH=4;BYMONTHDAY=31", "`BYMONTH=4;BYMONTHDAY=31`"),
+        ("FREQ=HOURLY", "`FREQ=HOURLY`: more often than once a day"),
+        ("FREQ=MINUTELY;COUNT=1001", "`FREQ=MINUTELY`: more often than once a day is for at most 1000"),
+        ("FREQ=SECONDLY;UNTIL=20270101", "`FREQ=SECONDLY`"),
+        ("FREQ=HOURLY;COUNT=2;BYMONTH=2;BYMONTHDAY=30", "`BYMONTH=2;BYMONTHDAY=30`"),
+    ];
+    for (rule, part) in rows {
+        let refused = check_rule(rule, wall("2026-03-03T17:00"), &zone(NEW_YORK)).unwrap_err();
+        assert_eq!(refused.code(), Code::InputInvalid, "{rule}");
+        assert!(refused.to_string().contains(part), "{rule}: {refused}");
+    }
+}
+
+/// R-FAM-96, R-FAM-128: a good rule is written plainly, and said how often and when first it falls.
+#[test]
+fn good_rules_are_counted() {
+    let rows = [
+        ("RRULE:FREQ=WEEKLY;BYDAY=TU", "FREQ=WEEKLY;BYDAY=TU", "2026-03-03T17:00", None),
+        (" freq=weekly;byday=we,fr; ", "FREQ=WEEKLY;BYDAY=WE,FR", "2026-03-04T17:00", None),
+        ("FREQ=DAILY;COUNT=10000", "FREQ=DAILY;COUNT=10000", "2026-03-03T17:00", Some(MOST_INSTANCES)),
+        ("FREQ=DAILY;UNTIL=20260305", "FREQ=DAILY;UNTIL=20260305", "2026-03-03T17:00", Some(3)),
+        ("FREQ=DAILY;UNTIL=20260305T165959", "FREQ=DAILY;UNTIL=20260305T165959", "2026-03-03T17:00", Some(2)),
+        ("FREQ=DAILY;UNTIL=20260305T220000Z", "FREQ=DAILY;UNTIL=20260305T220000Z", "2026-03-03T17:00", Some(3)),
+        ("FREQ=HOURLY;INTERVAL=4;COUNT=30", "FREQ=HOURLY;INTERVAL=4;COUNT=30", "2026-03-03T17:00", Some(30)),
+        (
+            "FREQ=SECONDLY;INTERVAL=30;COUNT=2;BYMONTH=6",
+            "FREQ=SECONDLY;INTERVAL=30;COUNT=2;BYMONTH=6",
+            "2026-06-01T00:00",
+            Some(2),
+        ),
+        (
+            "FREQ=YEARLY;INTERVAL=3;BYMONTH=2;BYMONTHDAY=29",
+            "FREQ=YEARLY;INTERVAL=3;BYMONTH=2;BYMONTHDAY=29",
+            "2032-02-29T17:00",
+            None,
+        ),
+    ];
+    for (given, rule, first, count) in rows {
+        let checked = check_rule(given, wall("2026-03-03T17:00"), &zone(NEW_YORK)).unwrap();
+        assert_eq!((checked.rule.as_str(), checked.first, checked.count), (rule, wall(first), count));
+    }
+}
+
+/// R-FAM-96: starts that are left out or added, and RDATE without a rule.
+#[test]
+fn starts_are_left_out_and_added() {
+    let mut event = series(NEW_YORK, "2026-03-03T17:00", "");
+    let recurrence = event.recurrence.as_mut().unwrap();
+    recurrence.added = vec![wall("2026-03-05T18:00"), wall("2026-03-01T09:00"), wall("2026-03-03T17:00")];
+    let within = days("2026-02-01", "2026-04-01");
+    let all = ["2026-03-01T09:00:00-05:00", "2026-03-03T17:00:00-05:00", "2026-03-05T18:00:00-05:00"];
+    assert_eq!(starts_of(event.clone(), &within), all);
+    event.recurrence.as_mut().unwrap().left_out = vec![wall("2026-03-03T17:00")];
+    assert_eq!(starts_of(event, &within), [all[0], all[2]]);
+}
+
+/// R-FAM-96: an exception stands for its instance, as soon as it is as far as the series.
+#[test]
+fn exceptions_stand_for_their_instance() {
+    let piano = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY;COUNT=3");
+    let moved = Event {
+        exception_of: Some(ExceptionOf { series: "piano".to_owned(), start: wall("2026-03-10T17:00") }),
+        status: EventStatus::Proposed,
+        ..event("moved", NEW_YORK, "2026-03-11T08:00", 60)
+    };
+    let within = days("2026-03-01", "2026-04-01");
+    let mut board = board_with([piano, moved.clone()]);
+    assert_eq!(starts(&board, &within).len(), 4);
+    board.apply(Change::Event(Box::new(Event { status: EventStatus::Confirmed, ..moved.clone() })));
+    let found = starts(&board, &within);
+    assert_eq!(found, ["2026-03-03T17:00:00-05:00", "2026-03-11T08:00:00-04:00", "2026-03-17T17:00:00-04:00"]);
+    assert_eq!(board.exceptions_of("piano").map(|one| one.id.as_str()).collect::<Vec<_>>(), ["moved"]);
+    board.apply(Change::RemoveEvent("moved".to_owned()));
+    assert_eq!(starts(&board, &within)[1], "2026-03-10T17:00:00-04:00");
+    assert_eq!(board.exceptions_of("piano").count(), 0);
+}
+
+/// R-FAM-96: what a board remembers of a rule is not what it is: copies are equal, a changed series is computed anew, and
+/// an event that is not on the board is computed as it is given.
+#[test]
+fn a_changed_series_is_computed_anew() {
+    let within = days("2026-03-01", "2026-03-20");
+    let mut board = board_with([series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY")]);
+    let untouched = board.clone();
+    assert_eq!(starts(&board, &within).len(), 3);
+    assert_eq!(board, untouched);
+    board.apply(Change::Event(Box::new(series(NEW_YORK, "2026-03-03T17:00", "FREQ=DAILY;COUNT=5"))));
+    assert_eq!(starts(&board, &within).len(), 5);
+    assert_eq!(starts(&untouched, &within).len(), 3);
+    let tried = std::sync::Arc::new(series(NEW_YORK, "2026-03-03T17:00", "FREQ=DAILY;COUNT=2"));
+    assert_eq!(board.instances_of(&tried, &within).unwrap().len(), 2);
+    assert!(board.instances_of(&on_board(&board, "piano"), &within).unwrap().len() == 5);
+}
+
+/// R-FAM-96: a far window is reached without going through all that is before it, and the end of time is an end.
+#[test]
+fn far_windows_are_reached() {
+    let event = series(NEW_YORK, "1990-01-01T09:00", "FREQ=DAILY");
+    assert_eq!(starts_of(event.clone(), &days("9000-01-01", "9000-01-08")).len(), 7);
+    assert_eq!(starts_of(event, &days("9999-12-01", "9999-12-29")).len(), 28);
+    let never = series(NEW_YORK, "1990-01-01T09:00", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30");
+    assert!(starts_of(never, &days("2026-01-01", "2027-01-01")).is_empty());
+}
+
+fn any_rule() -> impl Strategy<Value = String> {
+    let frequency = prop::sample::select(vec!["YEARLY", "MONTHLY", "WEEKLY", "DAILY"]);
+    let part = prop::sample::select(vec![
+        "",
+        "INTERVAL=2",
+        "INTERVAL=3;WKST=SU",
+        "BYDAY=MO,WE,SU",
+        "BYDAY=TU",
+        "BYMONTH=1,3,11",
+        "BYMONTHDAY=1,15,-1",
+        "BYDAY=1MO,-1FR",
+        "BYDAY=SA,SU;BYSETPOS=-1",
+        "BYHOUR=2,17",
+        "BYMONTH=3;BYDAY=SU",
+        "BYYEARDAY=1,-1",
+    ]);
+    (frequency, part).prop_map(|(frequency, part)| format!("FREQ={frequency};{part}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// R-FAM-96, R-FAM-97: what a window shows is what the whole shows there, wherever the window is.
+    #[test]
+    fn a_window_shows_what_the_whole_shows(
+        rule in any_rule(), first in 0i64..700, from in 0i64..3_000, length in 1i64..400
+    ) {
+        let first = wall("2024-01-01T02:15").saturating_add(jiff::SignedDuration::from_hours(first * 25)).to_string();
+        prop_assume!(check_rule(&rule, wall(&first), &zone(NEW_YORK)).is_ok());
+        let board = board_with([series(NEW_YORK, &first, &rule)]);
+        let at = |day: i64| Time::from_unix_micros(1_704_067_200_000_000 + day * 86_400_000_000).unwrap();
+        let window = Span::new(at(from), at(from + length)).unwrap();
+        let whole = on(&board, &Span::new(at(-10), at(4_000)).unwrap());
+        let expected: Vec<_> = whole.into_iter().filter(|instance| instance.span.meets(&window)).collect();
+        prop_assert_eq!(on(&board, &window), expected);
+    }
+
+    /// R-FAM-128: whatever is written as a rule is read or refused.
+    #[test]
+    fn no_rule_makes_the_check_panic(
+        rule in "\\PC{0,40}|(RRULE:)?FREQ=(YEARLY|MONTHLY|WEEKLY|DAILY|HOURLY|MINUTELY);\
+            ((COUNT|INTERVAL|UNTIL|BYDAY|BYMONTHDAY|BYSETPOS|BYWEEKNO|BYYEARDAY|BYHOUR|WKST)=[-0-9MOTUFRZ,]{1,9};?){0,4}"
+    ) {
+        let _ = check_rule(&rule, wall("2026-03-03T17:00"), &zone(NEW_YORK));
+    }
+}

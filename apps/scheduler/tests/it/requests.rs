@@ -1,0 +1,258 @@
+//! Requests from end to end, state by state, on a calendar in memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use superstep::prelude::*;
+use superstep::testing::ManualClock;
+use superstep::{Compiled, Outcome};
+use superstep_scheduler::calendar::{Board, Change, Event, Participant, Priority, Span};
+use superstep_scheduler::models::EventStatus;
+use superstep_scheduler::state::{Scheduler, WorkflowStatus};
+use superstep_scheduler::store::Calendars;
+use superstep_scheduler::workflow::new_turn;
+use superstep_scheduler::{Home, ics, sample};
+
+use crate::stage::{now, time};
+
+/// A clock that stands at the moment of the stories.
+fn stopped() -> ManualClock {
+    let clock = ManualClock::new();
+    clock.advance(Duration::from_micros(now().as_unix_micros().unsigned_abs()));
+    clock
+}
+
+struct Stage {
+    graph: Compiled<Scheduler, Home>,
+    home: Home,
+    thread: String,
+}
+
+impl Stage {
+    async fn new(events: Vec<Event>) -> Self {
+        let calendars = Calendars::options().clock(stopped()).open_sqlite_in_memory().await.unwrap();
+        let board = sample::plain();
+        let family = (*board.family).clone();
+        let changes = first(&board).chain(events.into_iter().map(|event| Change::Event(Box::new(event))));
+        let id = family.id.clone();
+        calendars.create_family("mom", family, changes.collect()).await.unwrap();
+        let mut graph = superstep_scheduler::draw();
+        graph.checkpointer(Memory::new());
+        Self {
+            graph: graph.compile().unwrap(),
+            home: Home { calendars, family: id },
+            thread: "conv_0000000000000001".to_owned(),
+        }
+    }
+
+    async fn say(&self, words: &str) -> Outcome<Scheduler> {
+        let turn = new_turn(words, "mom", &self.thread, now());
+        self.graph.run(turn).thread(&*self.thread).context(self.home.clone()).clock(stopped()).await.unwrap()
+    }
+
+    async fn answer(&self, answer: Value) -> Outcome<Scheduler> {
+        self.graph.resume(&*self.thread, answer).context(self.home.clone()).clock(stopped()).await.unwrap()
+    }
+
+    async fn board(&self) -> Arc<Board> {
+        self.home.calendars.board(&self.home.family).await.unwrap()
+    }
+}
+
+fn first(board: &Board) -> impl Iterator<Item = Change> + use<> {
+    let members = board.members.values().map(|one| Change::Member((**one).clone()));
+    let calendars = board.calendars.values().map(|one| Change::Calendar((**one).clone()));
+    let resources = board.resources.values().map(|one| Change::Resource((**one).clone()));
+    members.chain(calendars).chain(resources).collect::<Vec<_>>().into_iter()
+}
+
+fn dentist() -> Event {
+    let board = sample::plain();
+    Event {
+        id: "evt_dentist".to_owned(),
+        uid: "dentist".to_owned(),
+        calendar: board.calendars.keys().next().unwrap().clone(),
+        title: "Dentist".to_owned(),
+        span: Span::new(time("2026-01-10T14:30:00-05:00"), time("2026-01-10T15:30:00-05:00")).unwrap(),
+        zone: "America/New_York".to_owned(),
+        is_all_day: false,
+        participants: vec![Participant { member: "emma".to_owned(), is_required: true }],
+        resources: Vec::new(),
+        recurrence: None,
+        exception_of: None,
+        priority: Priority::High,
+        flexibility: Default::default(),
+        status: EventStatus::Confirmed,
+        owner: "mom".to_owned(),
+        sequence: 0,
+        location: String::new(),
+        notes: String::new(),
+        extra: Vec::new(),
+        created_at: now(),
+        updated_at: now(),
+    }
+}
+
+fn steps(state: &Scheduler) -> Vec<String> {
+    let of = |entry: &serde_json::Map<String, Value>| entry.get("step").and_then(Value::as_str).map(str::to_owned);
+    state.audit_log.iter().filter_map(of).collect()
+}
+
+const SOCCER: &str = "Schedule soccer practice for Emma Saturday at 2pm with the car";
+
+/// R-FAM-115, R-FAM-82, R-FAM-90, R-FAM-92: an empty calendar, and everything is clear.
+#[tokio::test]
+async fn soccer_on_an_empty_calendar() {
+    let stage = Stage::new(Vec::new()).await;
+    let done = stage.say(SOCCER).await;
+    let state = &done.state;
+    assert_eq!(state.workflow_status, WorkflowStatus::Completed, "{:?}", state.errors);
+    let parsed = serde_json::to_value(state.parsed_event_data.as_ref().unwrap()).unwrap();
+    assert_eq!(parsed["event_type"], "create");
+    assert_eq!(parsed["title"], "Soccer practice");
+    assert_eq!(parsed["start_time"], "2026-01-10T14:00:00-05:00");
+    assert_eq!(parsed["end_time"], "2026-01-10T15:00:00-05:00");
+    assert_eq!((&parsed["participants"], &parsed["resources"]), (&json!(["emma"]), &json!(["car"])));
+    assert!(state.agent_outputs["nl_parser"].confidence.value() >= 0.9);
+    assert_eq!(steps(state), ["nl_parser", "scheduling", "resource_manager", "conflict_detection"]);
+    let checks = state.validation_results.iter().map(|one| (serde_json::to_value(one.step).unwrap(), one.passed));
+    let expected = ["nl_parsing", "scheduling", "resource_check", "conflict_detection"].map(|step| (json!(step), true));
+    assert_eq!(checks.collect::<Vec<_>>(), expected);
+    assert_eq!(state.proposed_event.as_ref().unwrap().status, EventStatus::Confirmed);
+    let board = stage.board().await;
+    let event = board.events.values().next().unwrap();
+    assert_eq!(
+        (board.events.len(), event.status, event.resources.as_slice()),
+        (1, EventStatus::Confirmed, &["car".to_owned()][..])
+    );
+    let written = ics::export(&board, &ics::Options::default()).unwrap();
+    assert_eq!(written.matches("BEGIN:VEVENT").count(), 1);
+    let audit = stage.home.calendars.audit(&stage.home.family, 20).await.unwrap();
+    let actions: Vec<&str> = audit.iter().rev().map(|entry| entry.action.as_str()).collect();
+    assert_eq!(actions, ["create_family", "propose", "validate", "confirm"]);
+    assert_eq!(state.messages.len(), 2);
+}
+
+/// R-FAM-116, R-FAM-83, R-FAM-87: the dentist stands in the way; soccer moves to half past three, the dentist stays.
+#[tokio::test]
+async fn soccer_after_the_dentist() {
+    let stage = Stage::new(vec![dentist()]).await;
+    let waits = stage.say(SOCCER).await;
+    assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser);
+    let found = waits.state.detected_conflicts.clone().unwrap();
+    assert_eq!((found.conflicts.len(), found.blocking_conflicts.len()), (1, 1));
+    let conflict = serde_json::to_value(&found.conflicts[0]).unwrap();
+    assert_eq!((&conflict["type"], &conflict["severity"]), (&json!("time_conflict"), &json!("high")));
+    assert_eq!(conflict["conflicting_event_title"], "Dentist");
+    assert_eq!(waits.questions().len(), 1);
+    let shown = &waits.questions()[0].value;
+    assert_eq!(shown["recommended"], "res_1");
+    let best = &shown["resolutions"][0];
+    assert_eq!((&best["resolution_id"], &best["strategy"]), (&json!("res_1"), &json!("move_event")));
+    assert!(best.to_string().contains("2026-01-10T15:30:00-05:00"), "{best}");
+    let strategies: Vec<&str> =
+        shown["resolutions"].as_array().unwrap().iter().filter_map(|one| one["strategy"].as_str()).collect();
+    assert!(strategies.contains(&"cancel_event"), "{strategies:?}");
+    let done = stage.answer(json!({ "resolution_id": "res_1" })).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.state.errors);
+    let board = stage.board().await;
+    let soccer = board.events.values().find(|event| event.title == "Soccer practice").unwrap();
+    assert_eq!(soccer.span, Span::new(time("2026-01-10T15:30:00-05:00"), time("2026-01-10T16:30:00-05:00")).unwrap());
+    assert_eq!(soccer.status, EventStatus::Confirmed);
+    assert_eq!(*board.events["evt_dentist"], dentist());
+}
+
+/// R-FAM-83, R-FAM-87: who declines gets nothing, and nothing stays on the calendar; an unknown id is refused.
+#[tokio::test]
+async fn declined() {
+    let stage = Stage::new(vec![dentist()]).await;
+    stage.say(SOCCER).await;
+    let wrong = stage.graph.resume(&*stage.thread, json!({ "resolution_id": "res_99" }));
+    let refused = wrong.context(stage.home.clone()).await.unwrap_err();
+    assert_eq!(refused.code(), superstep::Code::InvalidResume, "{refused}");
+    let done = stage.answer(json!({ "decline": true })).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed);
+    assert_eq!(done.state.proposed_event.as_ref().unwrap().status, EventStatus::Rejected);
+    assert_eq!(stage.board().await.events.len(), 1);
+}
+
+/// R-FAM-117, R-FAM-86, R-FAM-84: what is not understood is asked about, and the answer completes it.
+#[tokio::test]
+async fn the_thing_with_grandma() {
+    let stage = Stage::new(Vec::new()).await;
+    let waits = stage.say("Do the thing with grandma").await;
+    assert!(waits.state.agent_outputs["nl_parser"].confidence.value() < 0.5);
+    assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser);
+    assert_eq!(waits.questions()[0].value["kind"], "clarification");
+    let done = stage.answer(json!({ "text": "dinner with grandma on Sunday at 6" })).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    let said = done.state.messages.iter().filter(|message| message.role == superstep::core::message::Role::User);
+    assert_eq!(said.count(), 2);
+    let board = stage.board().await;
+    let dinner = board.events.values().next().unwrap();
+    assert_eq!(dinner.span.start, time("2026-01-11T18:00:00-05:00"));
+}
+
+/// R-FAM-118, R-FAM-109: a question is answered, and nothing is written.
+#[tokio::test]
+async fn when_is_everyone_free() {
+    let stage = Stage::new(vec![dentist()]).await;
+    let before = stage.board().await.revision;
+    let done = stage.say("When is everyone free this weekend?").await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    let answer = &done.state.agent_outputs["query"];
+    assert_eq!(answer.data["query_type"], "availability");
+    let free = answer.data["results"]["free"].as_array().unwrap();
+    assert!(!free.is_empty());
+    let in_the_way = Span::new(time("2026-01-10T14:30:00-05:00"), time("2026-01-10T15:30:00-05:00")).unwrap();
+    for one in free {
+        let at = |key: &str| time(one[key].as_str().unwrap());
+        assert!(!Span::new(at("start"), at("end")).unwrap().meets(&in_the_way), "{one}");
+    }
+    assert_eq!(stage.board().await.revision, before);
+}
+
+/// R-FAM-119: a series, at five on the wall on both sides of the day on which clocks change.
+#[tokio::test]
+async fn piano_every_tuesday() {
+    let stage = Stage::new(Vec::new()).await;
+    let done = stage.say("Piano every Tuesday at 5pm").await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    let board = stage.board().await;
+    let piano = board.events.values().next().unwrap();
+    assert_eq!(piano.recurrence.as_ref().unwrap().rule, "FREQ=WEEKLY;BYDAY=TU");
+    let march = Span::new(time("2026-03-01T00:00:00-05:00"), time("2026-03-16T00:00:00-04:00")).unwrap();
+    let starts: Vec<String> =
+        board.instances_of(piano, &march).unwrap().iter().map(|one| one.span.start.to_string()).collect();
+    assert_eq!(starts, ["2026-03-03T17:00:00-05:00", "2026-03-10T17:00:00-04:00"]);
+}
+
+/// R-FAM-127: two events match, so it is asked which.
+#[tokio::test]
+async fn which_dentist() {
+    let mut other = dentist();
+    other.id = "evt_dentist_2".to_owned();
+    other.uid = "dentist-2".to_owned();
+    other.span = Span::new(time("2026-01-14T14:30:00-05:00"), time("2026-01-14T15:30:00-05:00")).unwrap();
+    let stage = Stage::new(vec![dentist(), other]).await;
+    let waits = stage.say("cancel the dentist").await;
+    let choices = waits.questions()[0].value["choices"].as_array().unwrap();
+    let ids: Vec<&str> = choices.iter().filter_map(|one| one["id"].as_str()).collect();
+    assert_eq!(ids, ["evt_dentist", "evt_dentist_2"]);
+    let done = stage.answer(json!({ "fields": { "event_id": "evt_dentist_2" } })).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    assert_eq!(stage.board().await.events.keys().collect::<Vec<_>>(), ["evt_dentist"]);
+}
+
+/// R-FAM-124: what cannot be is named, and nothing is written.
+#[tokio::test]
+async fn what_cannot_be() {
+    for words in ["Soccer on 30 February at 2pm", "Soccer Saturday at 25:00", "Soccer Saturday from 4pm to 3pm"] {
+        let stage = Stage::new(Vec::new()).await;
+        let waits = stage.say(words).await;
+        assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{words}");
+        assert!(!waits.questions()[0].value["question"].as_str().unwrap().is_empty());
+        assert!(stage.board().await.events.is_empty(), "{words}");
+    }
+}

@@ -1,0 +1,159 @@
+//! The state of a conversation: first values, how updates fold, how it is written.
+
+use serde_json::json;
+use superstep::prelude::*;
+use superstep::{Cx, END, START};
+use superstep_scheduler::models::{Role, Said};
+use superstep_scheduler::state::{Scheduler, Step, WorkflowStatus};
+use superstep_scheduler::workflow::{add_error, new_turn, update_state_with_agent_output};
+
+use crate::stage::{after, folded, now, object, output, time, try_folded};
+
+fn begun() -> Scheduler {
+    folded(&Scheduler::default(), [new_turn("Schedule soccer", "mom", "conv_0123456789abcdef", now())])
+}
+
+/// R-FAM-1, R-FAM-2, R-FAM-3, R-FAM-4, R-FAM-5, R-FAM-6, R-FAM-8, R-FAM-9, R-FAM-10, R-FAM-11, R-FAM-12, R-FAM-13,
+/// R-FAM-14, R-FAM-15, R-FAM-16, R-FAM-17, R-FAM-18, R-FAM-19, R-FAM-21: the first values, as JSON.
+#[test]
+fn first_values() {
+    let mut written = serde_json::to_value(begun()).unwrap();
+    let messages = written.as_object_mut().unwrap().remove("messages").unwrap();
+    assert_eq!(messages.as_array().unwrap().len(), 1);
+    let expected = json!({
+      "agent_outputs": {},
+      "audit_log": [],
+      "conversation_id": "conv_0123456789abcdef",
+      "created_at": "2026-01-08T20:30:00Z",
+      "current_step": "start",
+      "detected_conflicts": null,
+      "errors": [],
+      "next_action": "nl_parser",
+      "notes": {},
+      "parsed_event_data": null,
+      "proposed_event": null,
+      "retry_count": 0,
+      "selected_resolution": null,
+      "selected_time_slot": null,
+      "updated_at": "2026-01-08T20:30:00Z",
+      "user_id": "mom",
+      "user_input": "Schedule soccer",
+      "validation_results": [],
+      "workflow_status": "in_progress"
+    });
+    assert_eq!(written, expected);
+}
+
+/// R-FAM-7, R-FAM-21, R-FAM-67: messages are JSON with their time, and come back as they were.
+#[test]
+fn messages_are_json() {
+    let state = begun();
+    let written = serde_json::to_string(&state).unwrap();
+    let read: Scheduler = serde_json::from_str(&written).unwrap();
+    assert_eq!(read, state);
+    let said: Vec<Said> = read.messages.iter().filter_map(Said::read).collect();
+    assert_eq!(said, [Said::new(Role::User, "Schedule soccer", now())]);
+}
+
+/// R-FAM-8, R-FAM-10, R-FAM-15, R-FAM-19, R-FAM-20: two agents of one superstep write what the seed's state could not take.
+#[test]
+fn two_agents_at_once() {
+    let input = begun();
+    let before = input.clone();
+    let state = folded(
+        &input,
+        [
+            update_state_with_agent_output("scheduling", output(0.9, json!({}))),
+            update_state_with_agent_output("resource_manager", output(0.8, json!({}))),
+            add_error("scheduling", "Slow", "took long", true, now()),
+            add_error("resource_manager", "Slow", "took long", true, now()),
+        ],
+    );
+    assert_eq!(state.agent_outputs.keys().collect::<Vec<_>>(), ["resource_manager", "scheduling"]);
+    assert_eq!((state.errors.len(), state.audit_log.len()), (2, 2));
+    assert_eq!(input, before, "an update changes nobody else's state");
+}
+
+/// R-FAM-18: the latest change counts, in whatever order.
+#[test]
+fn latest() {
+    let (later, earlier) = (time("2026-01-08T21:00:00Z"), time("2026-01-08T19:00:00Z"));
+    let touch = |at| Scheduler::update().updated_at(Some(at));
+    assert_eq!(folded(&begun(), [touch(later), touch(earlier)]).updated_at, Some(later));
+}
+
+/// R-FAM-5: what failed does not become completed, and what is done is not undone, but by a new request.
+#[test]
+fn guarded_status() {
+    let to = |state: &Scheduler, status| try_folded(state, [Scheduler::update().workflow_status(status)]);
+    let failed = to(&begun(), WorkflowStatus::Failed).unwrap();
+    let refused = to(&failed, WorkflowStatus::Completed).unwrap_err().to_string();
+    assert!(refused.contains("a request that is `failed` does not become `completed`"), "{refused}");
+    let waiting = to(&begun(), WorkflowStatus::AwaitingUser).unwrap();
+    let done = to(&to(&waiting, WorkflowStatus::InProgress).unwrap(), WorkflowStatus::Completed).unwrap();
+    assert!(to(&done, WorkflowStatus::AwaitingUser).is_err());
+    let anew = folded(&failed, [new_turn("Again", "mom", &failed.conversation_id, now())]);
+    assert_eq!(anew.workflow_status, WorkflowStatus::InProgress);
+}
+
+/// R-FAM-3, R-FAM-17, R-FAM-22, R-FAM-23: a further request keeps the conversation, its beginning, what was said, what went wrong and who did
+/// what; the rest begins anew. Another conversation knows nothing of it.
+#[tokio::test]
+async fn turns_and_conversations() {
+    let mut graph = Graph::<Scheduler>::new("turns");
+    let work = graph.node("work", async |state: View<Scheduler>, _: Cx| {
+        let said = Said::new(Role::Assistant, "Done.", now());
+        update_state_with_agent_output("nl_parser", output(0.9, json!({ "said": state.user_input })))
+            .messages(said.to_message())
+            .errors(superstep_scheduler::models::ErrorInfo {
+                step: "nl_parser".to_owned(),
+                error_type: "Test".to_owned(),
+                message: state.user_input.clone(),
+                timestamp: now(),
+                retryable: false,
+            })
+            .retry_count(2_u32)
+            .current_step(Step::Done)
+            .workflow_status(WorkflowStatus::Completed)
+            .notes(("confirmed".to_owned(), json!(true)))
+    });
+    graph.edge(START, work).edge(work, END).checkpointer(Memory::new());
+    let graph = graph.compile().unwrap();
+    let turn = async |words: &str, thread: &str, at: &str| {
+        graph.run(new_turn(words, "mom", thread, time(at))).thread(thread).await.unwrap().state
+    };
+    let (one, other) = ("conv_0000000000000001", "conv_0000000000000002");
+    turn("first", one, "2026-01-08T20:30:00Z").await;
+    let elsewhere = turn("elsewhere", other, "2026-01-08T20:31:00Z").await;
+    let state = turn("second", one, "2026-01-08T20:40:00Z").await;
+    assert_eq!(state.conversation_id, one);
+    assert_eq!(state.created_at, Some(now()));
+    let said: Vec<String> = state.messages.iter().map(|message| message.text().into_owned()).collect();
+    assert_eq!(said, ["first", "Done.", "second", "Done."]);
+    assert_eq!(state.errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>(), ["first", "second"]);
+    assert_eq!(state.audit_log.len(), 2);
+    assert_eq!(state.agent_outputs["nl_parser"].data, object(json!({ "said": "second" })));
+    assert_eq!(elsewhere.messages.len(), 2);
+    assert_eq!(elsewhere.conversation_id, other);
+    let fresh = folded(&state, [new_turn("third", "dad", one, now())]);
+    assert_eq!((fresh.retry_count, fresh.current_step, fresh.user_id.as_str()), (0, Step::Start, "dad"));
+    assert!(fresh.agent_outputs.is_empty() && fresh.validation_results.is_empty());
+}
+
+/// R-FAM-26: agents of other houses write under names of their own, beside the six.
+#[test]
+fn other_agents() {
+    let state = after(&begun(), &[("nl_parser", 0.9), ("weather", 0.4)]);
+    assert_eq!(state.agent_outputs.keys().collect::<Vec<_>>(), ["nl_parser", "weather"]);
+}
+
+/// R-FAM-85: steps have one name each, and the agent's name for the third is understood.
+#[test]
+fn step_names() {
+    for step in Step::ALL {
+        assert_eq!(serde_json::to_value(step).unwrap(), step.name());
+        assert_eq!(serde_json::from_value::<Step>(json!(step.name())).unwrap(), step);
+    }
+    assert_eq!(serde_json::from_value::<Step>(json!("resource_manager")).unwrap(), Step::ResourceCheck);
+    assert!(serde_json::from_value::<Step>(json!("cooking")).is_err());
+}

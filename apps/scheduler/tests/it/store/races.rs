@@ -1,0 +1,124 @@
+//! Two at once: one gets it, always.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use superstep::{Code, Error, Result};
+use superstep_scheduler::calendar::{Board, Change};
+use superstep_scheduler::models::EventStatus;
+use superstep_scheduler::store::{Calendars, Confirmation};
+use tokio::sync::Barrier;
+
+use super::family::{car_is_taken, event, put};
+use super::place::Place;
+use super::{smiths as open_smiths, two_handles};
+
+const ROUNDS: u32 = 100;
+/// Where the other process works; only set for it.
+const RIVAL: &str = "SUPERSTEP_TEST_RIVAL";
+
+/// Books the car for an hour, if it is free.
+fn book(board: &Board, who: &str, hour: u32) -> Result<Vec<Change>> {
+    let wanted = event(&format!("{who}{hour}"), hour, EventStatus::Confirmed);
+    match car_is_taken(board, &wanted)?.is_empty() {
+        true => Ok(vec![put(wanted)]),
+        false => Err(Error::new(Code::PolicyRefused, "the car is taken")),
+    }
+}
+
+/// Whether somebody got the car for an hour.
+async fn gets(calendars: &Calendars, who: &'static str, hour: u32) -> bool {
+    match calendars.change("smith", who, "book", move |board| book(board, who, hour)).await {
+        Ok(changed) => changed.board.events.contains_key(&format!("{who}{hour}")),
+        Err(error) => {
+            assert_eq!(error.code(), Code::PolicyRefused, "{error:?}");
+            false
+        }
+    }
+}
+
+on_both! {
+    /// R-FAM-120: two parents book the car for the same hour at once, a hundred times: one has it, never both, never none.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn of_two_who_book_the_car_at_once_one_gets_it(place: Place) {
+        let calendars = two_handles(&place).await;
+        for hour in 0..ROUNDS {
+            let gate = Arc::new(Barrier::new(2));
+            let [mom, dad] = [("mom", 0), ("dad", 1)].map(|(who, handle)| {
+                let (calendars, gate) = (calendars[handle].clone(), gate.clone());
+                tokio::spawn(async move {
+                    gate.wait().await;
+                    gets(&calendars, who, hour).await
+                })
+            });
+            let won = [mom.await.unwrap(), dad.await.unwrap()];
+            assert!(won[0] != won[1], "hour {hour}: {won:?}");
+        }
+        let board = place.open(Calendars::options()).await.unwrap().board("smith").await.unwrap();
+        assert_eq!((board.events.len(), board.revision), (ROUNDS as usize, u64::from(ROUNDS) + 1));
+        assert_eq!(place.value("SELECT count(DISTINCT start_time) FROM reservations"), ROUNDS.to_string());
+    }
+
+    /// R-FAM-120, R-FAM-91: the same for two proposals that are confirmed at once: the other gets the conflict.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn of_two_proposals_that_are_confirmed_at_once_one_is(place: Place) {
+        let calendars = two_handles(&place).await;
+        for hour in 0..ROUNDS {
+            let proposals = ["mom", "dad"].map(|who| put(event(&format!("{who}{hour}"), hour, EventStatus::Proposed)));
+            calendars[0].change("smith", "mom", "propose", |_| Ok(proposals.into())).await.unwrap();
+            let gate = Arc::new(Barrier::new(2));
+            let [mom, dad] = [("mom", 0), ("dad", 1)].map(|(who, handle)| {
+                let (calendars, gate, id) = (calendars[handle].clone(), gate.clone(), format!("{who}{hour}"));
+                tokio::spawn(async move {
+                    gate.wait().await;
+                    calendars.confirm("smith", who, &id, car_is_taken).await.unwrap()
+                })
+            });
+            let (winner, found) = match (mom.await.unwrap(), dad.await.unwrap()) {
+                (Confirmation::Done(_), Confirmation::Blocked(found)) => ("mom", found),
+                (Confirmation::Blocked(found), Confirmation::Done(_)) => ("dad", found),
+                both => panic!("hour {hour}: {both:?}"),
+            };
+            assert_eq!(found[0].conflicting_event_id, Some(format!("{winner}{hour}")));
+        }
+        assert_eq!(place.value("SELECT count(*) FROM reservations WHERE state = 'confirmed'"), ROUNDS.to_string());
+    }
+}
+
+/// What the test below starts: books every hour that is free, and says how many it got.
+#[tokio::test]
+async fn rival() {
+    let Some(path) = std::env::var_os(RIVAL) else { return };
+    let calendars = Calendars::open_sqlite(path).await.unwrap();
+    println!("ready");
+    let mut won = 0;
+    for hour in 0..ROUNDS {
+        won += u32::from(gets(&calendars, "dad", hour).await);
+    }
+    println!("won {won}");
+}
+
+/// R-FAM-120: two processes with one file: every hour is booked by one of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_processes_that_book_the_car_one_gets_it() {
+    let place = Place::sqlite();
+    let calendars = open_smiths(&place, Calendars::options()).await;
+    let Place::Sqlite(path) = &place else { panic!("no file") };
+    let mut rival = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "store::races::rival", "--nocapture"])
+        .env(RIVAL, path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(rival.stdout.take().unwrap()).lines().map(std::result::Result::unwrap);
+    assert!(lines.any(|line| line.ends_with("ready")));
+    let mut won = 0;
+    for hour in 0..ROUNDS {
+        won += u32::from(gets(&calendars, "mom", hour).await);
+    }
+    let rivals = lines.find_map(|line| line.strip_prefix("won ").map(|won| won.parse::<u32>().unwrap())).unwrap();
+    assert!(rival.wait().unwrap().success());
+    assert_eq!(won + rivals, ROUNDS);
+    assert_eq!(calendars.board("smith").await.unwrap().events.len(), ROUNDS as usize);
+}

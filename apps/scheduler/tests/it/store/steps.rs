@@ -1,0 +1,116 @@
+//! The way of an event onto the calendar.
+
+use superstep::{Code, Result};
+use superstep_scheduler::calendar::{Board, Change, Event};
+use superstep_scheduler::models::{Conflict, EventStatus, Severity};
+use superstep_scheduler::store::{Calendars, Confirmation};
+
+use super::family::{car_is_taken, conflict, event, put, time};
+use super::{clock, smiths as open_smiths, two_handles};
+
+fn free(_: &Board, _: &Event) -> Result<Vec<Conflict>> {
+    Ok(Vec::new())
+}
+
+/// Those that have the car at the same time.
+fn scan(board: &Board) -> Result<Vec<Conflict>> {
+    let mut all = Vec::new();
+    for event in board.events.values().filter(|event| event.status == EventStatus::Confirmed) {
+        all.extend(car_is_taken(board, event)?);
+    }
+    Ok(all)
+}
+
+on_both! {
+    /// R-FAM-90: an event is proposed, validated and confirmed, and what it uses is then reserved for good; each step again
+    /// changes nothing.
+    #[tokio::test]
+    async fn an_event_goes_from_proposed_to_confirmed_with_its_reservations(place: Place) {
+        let calendars = open_smiths(&place, Calendars::options().clock(clock())).await;
+        let proposal = vec![put(event("soccer", 14, EventStatus::Proposed))];
+        calendars.change("smith", "mom", "propose", |_| Ok(proposal)).await.unwrap();
+        let state = "SELECT e.status || ' ' || r.state FROM events e JOIN reservations r ON r.event = e.id";
+        assert_eq!(place.value(state), "proposed tentative");
+        for _ in 0..2 {
+            let validated = calendars.validate("smith", "mom", "soccer", free).await.unwrap();
+            assert!(matches!(validated, Confirmation::Done(done) if done.board.revision == 3));
+            assert_eq!(place.value(state), "validated tentative");
+        }
+        for _ in 0..2 {
+            let confirmed = calendars.confirm("smith", "mom", "soccer", free).await.unwrap();
+            let Confirmation::Done(done) = confirmed else { panic!("{confirmed:?}") };
+            let soccer = &done.board.events["soccer"];
+            assert_eq!((done.board.revision, soccer.status), (4, EventStatus::Confirmed));
+            assert_eq!(soccer.updated_at, time("2026-01-05T17:00:00Z"));
+            assert_eq!(place.value(state), "confirmed confirmed");
+        }
+        assert!(matches!(calendars.validate("smith", "mom", "soccer", free).await.unwrap(), Confirmation::Done(_)));
+        assert_eq!(calendars.confirm("smith", "mom", "tennis", free).await.unwrap_err().code(), Code::NotFound);
+    }
+
+    /// R-FAM-91: at confirmation everything is checked again; who comes second gets the conflict, and nothing is written.
+    #[tokio::test]
+    async fn whoever_took_the_car_meanwhile_is_found_at_confirmation(place: Place) {
+        let [moms, dads] = two_handles(&place).await;
+        for (calendars, id) in [(&moms, "soccer"), (&dads, "shopping")] {
+            let event = event(id, 14, EventStatus::Proposed);
+            calendars.change("smith", "mom", "propose", |_| Ok(vec![put(event)])).await.unwrap();
+            let validated = calendars.validate("smith", "mom", id, car_is_taken).await.unwrap();
+            assert!(matches!(validated, Confirmation::Done(_)));
+        }
+        assert!(matches!(moms.confirm("smith", "mom", "soccer", car_is_taken).await.unwrap(), Confirmation::Done(_)));
+        let second = dads.confirm("smith", "dad", "shopping", car_is_taken).await.unwrap();
+        assert_eq!(second, Confirmation::Blocked(vec![conflict("shopping", "soccer")]));
+        let board = dads.board("smith").await.unwrap();
+        assert_eq!((board.revision, board.events["shopping"].status), (6, EventStatus::Validated));
+        // What does not block does not keep it away.
+        let mild = |_: &Board, _: &Event| Ok(vec![Conflict { severity: Severity::Medium, ..conflict("a", "b") }]);
+        assert!(matches!(dads.confirm("smith", "dad", "shopping", mild).await.unwrap(), Confirmation::Done(_)));
+    }
+
+    /// R-FAM-93: what is only proposed or validated after a day is rejected, once; what is confirmed or younger stays.
+    #[tokio::test]
+    async fn proposals_older_than_a_day_are_rejected(place: Place) {
+        let calendars = open_smiths(&place, Calendars::options()).await;
+        let made = |id: &str, status, created: &str| {
+            put(Event { created_at: time(created), updated_at: time(created), ..event(id, 9, status) })
+        };
+        let old = "2026-01-05T11:59:59Z";
+        let events = vec![
+            made("old", EventStatus::Proposed, old),
+            made("checked", EventStatus::Validated, old),
+            made("done", EventStatus::Confirmed, old),
+            made("young", EventStatus::Proposed, "2026-01-05T12:00:00Z"),
+        ];
+        calendars.change("smith", "mom", "propose", |_| Ok(events)).await.unwrap();
+        let now = time("2026-01-06T12:00:00Z");
+        let gone = ["checked", "old"].map(|id| ("smith".to_owned(), id.to_owned()));
+        assert_eq!(calendars.clean_up(now).await.unwrap(), gone);
+        assert_eq!(calendars.clean_up(now).await.unwrap(), []);
+        let board = place.open(Calendars::options()).await.unwrap().board("smith").await.unwrap();
+        assert_eq!(board.events.keys().collect::<Vec<_>>(), ["done", "young"]);
+        assert_eq!(place.value("SELECT count(*) FROM events WHERE status = 'rejected'"), "2");
+        let last = calendars.audit("smith", 1).await.unwrap().remove(0);
+        assert_eq!((last.who.as_str(), last.action.as_str(), last.images.len()), ("clean_up", "expire", 2));
+        assert_eq!(calendars.confirm("smith", "mom", "old", free).await.unwrap_err().code(), Code::NotFound);
+    }
+
+    /// R-FAM-94: after every change of an event, a thing or a rule the conflicts among confirmed events are recorded anew,
+    /// in the same transaction.
+    #[tokio::test]
+    async fn conflicts_are_recorded_with_every_change(place: Place) {
+        let calendars = open_smiths(&place, Calendars::options().scan(scan)).await;
+        for (id, hour, count) in [("soccer", 14, 0), ("shopping", 14, 2), ("dinner", 18, 2)] {
+            let event = event(id, hour, EventStatus::Confirmed);
+            let changed = calendars.change("smith", "mom", "add", |_| Ok(vec![put(event)])).await.unwrap();
+            assert_eq!(changed.board.conflicts.len(), count, "{id}");
+            assert_eq!(place.value("SELECT count(*) FROM conflicts"), count.to_string());
+        }
+        let other = place.open(Calendars::options()).await.unwrap().board("smith").await.unwrap();
+        assert_eq!(*other.conflicts["soccer-shopping"], conflict("soccer", "shopping"));
+        let cancel = vec![Change::RemoveEvent("soccer".to_owned())];
+        let gone = calendars.change("smith", "mom", "cancel", |_| Ok(cancel)).await;
+        assert!(gone.unwrap().board.conflicts.is_empty());
+        assert_eq!(place.value("SELECT count(*) FROM conflicts"), "0");
+    }
+}

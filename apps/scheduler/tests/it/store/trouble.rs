@@ -1,0 +1,145 @@
+//! The database is locked or gone: waited for, then told, and nothing is half-written.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use superstep::{Code, Error};
+use superstep_cluster::Private;
+use superstep_scheduler::models::EventStatus;
+use superstep_scheduler::store::Calendars;
+
+use super::family::{belongings, event, put, smiths};
+use super::place::Place;
+use super::smiths as open_smiths;
+
+const PATIENCE: Duration = Duration::from_millis(700);
+
+/// An error that HTTP answers with 503, after all patience and not much more.
+fn check_outage(error: &Error, begun: Instant) {
+    assert_eq!((error.code(), error.http_status()), (Code::StoreUnavailable, 503), "{error:?}");
+    assert!(error.is_retryable(), "{error:?}");
+    assert!((PATIENCE..Duration::from_secs(20)).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+}
+
+async fn add(calendars: &Calendars, id: &str) -> superstep::Result<usize> {
+    let event = event(id, 9, EventStatus::Confirmed);
+    let changed = calendars.change("smith", "mom", "add", move |_| Ok(vec![put(event)])).await?;
+    Ok(changed.board.events.len())
+}
+
+/// R-FAM-132: a file that another process holds is waited for, then it is 503 and nothing is written; readers do not wait.
+#[tokio::test]
+async fn a_locked_file_is_waited_for_and_then_told() {
+    let place = Place::sqlite();
+    let calendars = open_smiths(&place, Calendars::options().patience(PATIENCE)).await;
+    let Place::Sqlite(path) = &place else { panic!("no file") };
+    let holder = Connection::open(path).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let begun = Instant::now();
+    check_outage(&add(&calendars, "soccer").await.unwrap_err(), begun);
+    assert_eq!(calendars.board("smith").await.unwrap().revision, 1);
+    // Let go in time, nobody notices.
+    let (added, ()) = tokio::join!(add(&calendars, "soccer"), async {
+        tokio::time::sleep(PATIENCE / 2).await;
+        holder.execute_batch("COMMIT").unwrap();
+    });
+    assert_eq!(added.unwrap(), 1);
+    assert_eq!(place.value("SELECT count(*) FROM audit WHERE action = 'add'"), "1");
+}
+
+/// R-FAM-132: a file that was taken away is told, and no empty one stands in for it; put back, it goes on.
+#[tokio::test]
+async fn a_file_that_is_gone_is_told() {
+    let place = Place::sqlite();
+    let calendars = open_smiths(&place, Calendars::options().patience(PATIENCE)).await;
+    let Place::Sqlite(path) = &place else { panic!("no file") };
+    let away = path.with_extension("away");
+    std::fs::rename(path, &away).unwrap();
+    let begun = Instant::now();
+    check_outage(&add(&calendars, "soccer").await.unwrap_err(), begun);
+    let begun = Instant::now();
+    check_outage(&calendars.board("smith").await.unwrap_err(), begun);
+    assert!(!path.exists());
+    std::fs::rename(&away, path).unwrap();
+    assert_eq!(add(&calendars, "soccer").await.unwrap(), 1);
+    let error = Calendars::open_sqlite(path.join("below")).await.unwrap_err();
+    assert_eq!((error.code(), error.http_status()), (Code::StoreUnavailable, 503), "{error:?}");
+}
+
+/// R-FAM-132: a change that panics takes nothing with it, and the next one goes on.
+#[tokio::test]
+async fn after_a_change_that_panicked_the_next_one_goes_on() {
+    let calendars = Calendars::open_sqlite_in_memory().await.unwrap();
+    calendars.create_family("mom", smiths(), belongings()).await.unwrap();
+    let broken = calendars.change("smith", "mom", "add", |_| panic!("a bug of somebody else")).await;
+    assert_eq!(broken.unwrap_err().code(), Code::Internal);
+    assert_eq!(add(&calendars, "soccer").await.unwrap(), 1);
+}
+
+/// R-FAM-132: a row that another process holds is waited for, then it is 503 and nothing is written.
+#[tokio::test]
+async fn a_locked_family_is_waited_for_and_then_told() {
+    let place = Place::postgres();
+    let calendars = open_smiths(&place, Calendars::options().patience(PATIENCE)).await;
+    let Place::Postgres { cluster, schema } = &place else { panic!("no server") };
+    let hold = format!("BEGIN; SELECT id FROM {schema}.families FOR UPDATE; SELECT pg_sleep(3); COMMIT");
+    let url = cluster.url();
+    let holder = std::thread::spawn(move || {
+        superstep_cluster::run(superstep_cluster::client(&url).unwrap().args(["-c", &hold])).unwrap()
+    });
+    let held =
+        format!("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%{schema}%' AND wait_event = 'PgSleep'");
+    while place.value(&held) != "1" {}
+    let begun = Instant::now();
+    check_outage(&add(&calendars, "soccer").await.unwrap_err(), begun);
+    assert_eq!(calendars.board("smith").await.unwrap().revision, 1);
+    holder.join().unwrap();
+    assert_eq!(add(&calendars, "soccer").await.unwrap(), 1);
+}
+
+/// R-FAM-132: a server that was killed is 503, and nothing is half-written; started again, it goes on.
+#[tokio::test]
+async fn a_server_that_is_gone_is_told_and_found_again() {
+    let server = Private::start().unwrap();
+    let calendars = Calendars::options().patience(PATIENCE).open_postgres(&server.url()).await.unwrap();
+    calendars.create_family("mom", smiths(), belongings()).await.unwrap();
+    add(&calendars, "before").await.unwrap();
+    server.kill().unwrap();
+    let begun = Instant::now();
+    check_outage(&add(&calendars, "soccer").await.unwrap_err(), begun);
+    let begun = Instant::now();
+    check_outage(&calendars.board("smith").await.unwrap_err(), begun);
+    server.restart().unwrap();
+    let board = calendars.board("smith").await.unwrap();
+    assert_eq!((board.revision, board.events.len(), board.events.contains_key("before")), (2, 1, true));
+    assert_eq!(add(&calendars, "after").await.unwrap(), 2);
+    let counts = "SELECT (SELECT count(*) FROM superstep_scheduler.events) = 2, \
+                  (SELECT max(revision) FROM superstep_scheduler.audit) = 3";
+    assert!(server.query(counts).unwrap().contains("t|t"), "{}", server.query(counts).unwrap());
+}
+
+/// R-FAM-132: a server that dies while a change waits in it has written nothing of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_dies_in_the_middle_of_a_change_has_nothing_of_it() {
+    let server = Private::start().unwrap();
+    let calendars = Calendars::options().patience(PATIENCE).open_postgres(&server.url()).await.unwrap();
+    calendars.create_family("mom", smiths(), belongings()).await.unwrap();
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let (go, gone) = std::sync::mpsc::channel::<()>();
+    let changing = calendars.clone();
+    let change = tokio::spawn(async move {
+        let decide = move |_: &_| {
+            tell.send(()).unwrap();
+            gone.recv().unwrap();
+            Ok(vec![put(event("soccer", 9, EventStatus::Confirmed))])
+        };
+        changing.change("smith", "mom", "add", decide).await
+    });
+    told.await.unwrap();
+    server.kill().unwrap();
+    go.send(()).unwrap();
+    assert_eq!(change.await.unwrap().unwrap_err().http_status(), 503);
+    server.restart().unwrap();
+    let board = calendars.board("smith").await.unwrap();
+    assert_eq!((board.revision, board.events.len()), (1, 0));
+}

@@ -1,0 +1,117 @@
+//! Taking a change back.
+
+use std::time::Duration;
+
+use superstep::core::port::Clock;
+use superstep::core::time::Time;
+use superstep::testing::ManualClock;
+use superstep_scheduler::calendar::{Change, Event, Family};
+use superstep_scheduler::models::EventStatus;
+use superstep_scheduler::store::{Calendars, Changed, Confirmation, Undone};
+
+use super::family::{belongings, event, piano, put, resource, smiths};
+use super::place::Place;
+use super::{clock, smiths as open_smiths};
+
+fn now(clock: &ManualClock) -> Time {
+    Time::from_unix_micros(clock.now()).unwrap()
+}
+
+/// The family, long after it was made.
+async fn settled(place: &Place) -> (ManualClock, Calendars) {
+    let clock = clock();
+    let calendars = open_smiths(place, Calendars::options().clock(clock.clone())).await;
+    clock.advance(Duration::from_secs(3_600));
+    (clock, calendars)
+}
+
+async fn undone(calendars: &Calendars, who: &str, clock: &ManualClock) -> Changed {
+    match calendars.undo("smith", who, now(clock)).await.unwrap() {
+        Undone::Done(done) => done,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn write(calendars: &Calendars, who: &str, event: Event) {
+    calendars.change("smith", who, "write", move |_| Ok(vec![put(event)])).await.unwrap();
+}
+
+on_both! {
+    /// R-FAM-112: what somebody changed can be undone for ten minutes, exactly, and one change after the other.
+    #[tokio::test]
+    async fn a_change_is_undone_within_ten_minutes(place: Place) {
+        let (clock, calendars) = settled(&place).await;
+        write(&calendars, "mom", piano()).await;
+        let first = calendars.board("smith").await.unwrap();
+        write(&calendars, "mom", Event { title: "Violin".to_owned(), resources: Vec::new(), ..piano() }).await;
+        write(&calendars, "dad", event("shopping", 9, EventStatus::Confirmed)).await;
+        clock.advance(Duration::from_secs(599));
+        let done = undone(&calendars, "mom", &clock).await;
+        assert_eq!(done.board.events["piano"], first.events["piano"]);
+        assert!(done.board.events.contains_key("shopping"));
+        // The one before, which is not in the way of its own successor.
+        let done = undone(&calendars, "mom", &clock).await;
+        assert_eq!(done.board.events.keys().collect::<Vec<_>>(), ["shopping"]);
+        assert_eq!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), Undone::Nothing);
+        let entries = calendars.audit("smith", 2).await.unwrap();
+        let undone: Vec<_> = entries.iter().map(|entry| (&*entry.who, &*entry.action, entry.undoes)).collect();
+        assert_eq!(undone, [("mom", "undo", Some(2)), ("mom", "undo", Some(3))]);
+        clock.advance(Duration::from_secs(2));
+        assert_eq!(calendars.undo("smith", "dad", now(&clock)).await.unwrap(), Undone::Nothing);
+        let fresh = place.open(Calendars::options()).await.unwrap();
+        assert_eq!(fresh.board("smith").await.unwrap(), done.board);
+    }
+
+    /// R-FAM-112: what somebody else has touched since is not undone, and they are told what it is.
+    #[tokio::test]
+    async fn what_somebody_touched_since_is_not_undone(place: Place) {
+        let (clock, calendars) = settled(&place).await;
+        write(&calendars, "mom", piano()).await;
+        write(&calendars, "dad", Event { title: "Violin".to_owned(), ..piano() }).await;
+        let before = calendars.board("smith").await.unwrap();
+        let refused = calendars.undo("smith", "mom", now(&clock)).await.unwrap();
+        assert_eq!(refused, Undone::Touched(vec!["piano".to_owned()]));
+        assert_eq!(calendars.board("smith").await.unwrap(), before);
+        // Once that is undone too, it is as if nothing had been.
+        assert!(matches!(calendars.undo("smith", "dad", now(&clock)).await.unwrap(), Undone::Done(_)));
+        assert!(matches!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), Undone::Done(_)));
+        assert!(calendars.board("smith").await.unwrap().events.is_empty());
+    }
+
+    /// R-FAM-112, R-FAM-93: undone, a booking is rejected and not a proposal again; undone, a cancellation is a booking
+    /// again; and the steps on the way are no changes of their own.
+    #[tokio::test]
+    async fn a_booking_and_a_cancellation_are_undone_as_a_whole(place: Place) {
+        let (clock, calendars) = settled(&place).await;
+        for id in ["soccer", "shopping"] {
+            write(&calendars, "mom", event(id, 14, EventStatus::Proposed)).await;
+            calendars.validate("smith", "mom", id, |_, _| Ok(Vec::new())).await.unwrap();
+            let confirmed = calendars.confirm("smith", "mom", id, |_, _| Ok(Vec::new())).await.unwrap();
+            assert!(matches!(confirmed, Confirmation::Done(_)));
+        }
+        write(&calendars, "mom", event("soccer", 14, EventStatus::Rejected)).await;
+        for left in [vec!["shopping", "soccer"], vec!["soccer"], vec![]] {
+            let done = undone(&calendars, "mom", &clock).await;
+            assert_eq!(done.board.events.keys().collect::<Vec<_>>(), left);
+            assert!(done.board.events.values().all(|event| event.status == EventStatus::Confirmed));
+        }
+        assert_eq!(place.value("SELECT count(*) FROM events WHERE status = 'rejected'"), "2");
+        assert_eq!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), Undone::Nothing);
+    }
+
+    /// R-FAM-112: a change of many things is undone as one; the making of a family is not.
+    #[tokio::test]
+    async fn a_change_of_many_things_is_undone_as_one(place: Place) {
+        let (clock, calendars) = settled(&place).await;
+        let before = calendars.board("smith").await.unwrap();
+        let boating = Event { resources: vec!["boat".to_owned()], ..event("boating", 9, EventStatus::Confirmed) };
+        let changes = vec![Change::Resource(resource("boat", 2)), put(boating), Change::RemoveRule("few".to_owned())];
+        calendars.change("smith", "dad", "holiday", |_| Ok(changes)).await.unwrap();
+        let done = undone(&calendars, "dad", &clock).await;
+        assert_eq!((&done.board.resources, &done.board.rules), (&before.resources, &before.rules));
+        assert!(done.board.events.is_empty());
+        let jones = Family { id: "jones".to_owned(), ..smiths() };
+        calendars.create_family("mom", jones, belongings()).await.unwrap();
+        assert_eq!(calendars.undo("jones", "mom", now(&clock)).await.unwrap(), Undone::Nothing);
+    }
+}
