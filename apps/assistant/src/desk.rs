@@ -30,6 +30,7 @@ pub struct Desk {
     /// The day on which questions are asked, `YYYY-MM-DD`, where that is not the day of the run's clock.
     pub today: Option<String>,
     tools: Tools,
+    redaction: Redaction,
     runner: Arc<ToolNode>,
 }
 
@@ -96,6 +97,7 @@ impl Desk {
             limits,
             today: None,
             tools,
+            redaction: Redaction::default(),
             runner,
         }
     }
@@ -124,7 +126,7 @@ impl Desk {
     /// Sets how much a turn may do.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.runner = runner(&self.tools, &limits, Redaction::default());
+        self.runner = runner(&self.tools, &limits, self.redaction.clone());
         self.limits = limits;
         self
     }
@@ -132,7 +134,8 @@ impl Desk {
     /// Takes this out of results of tools, in place of all known kinds.
     #[must_use]
     pub fn redaction(mut self, redaction: Redaction) -> Self {
-        self.runner = runner(&self.tools, &self.limits, redaction);
+        self.runner = runner(&self.tools, &self.limits, redaction.clone());
+        self.redaction = redaction;
         self
     }
 

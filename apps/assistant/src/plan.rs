@@ -149,9 +149,14 @@ impl PlannedCall {
         self
     }
 
-    fn signature(&self) -> String {
-        format!("{} {}", self.tool, normalised(&self.tool, &self.args))
+    pub(crate) fn signature(&self) -> String {
+        signature(&self.tool, &self.args)
     }
+}
+
+/// Names calls of one tool with the same arguments, however these are written.
+pub(crate) fn signature(tool: &str, args: &Map<String, Value>) -> String {
+    format!("{tool} {}", normalised(tool, args))
 }
 
 /// What stands in arguments for what the call of this id gave.

@@ -26,8 +26,8 @@ pub struct Assistant {
     /// Whose it is.
     #[state(set_once)]
     pub user_id: String,
-    /// What is known of the user: `name`, `role`, `tools`, `preferences`, and `approved`, the tools that were allowed
-    /// for this session.
+    /// What is known of the user: `name`, `role`, `permissions`, `preferences`, `rights`, and `approved`, the tools that were
+    /// allowed for this session.
     #[reduce(merge)]
     pub user_context: BTreeMap<String, Value>,
     /// Where the turn is.

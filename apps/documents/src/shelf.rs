@@ -169,7 +169,11 @@ impl<T: Thing> Books<T> {
         let found = folder::list(folder, Wanted { is_wanted: T::is_in, stranger: T::STRANGER, bounds })?;
         self.looked = Instant::now();
         let is_other = |(name, book): &(&String, &Book<T>)| found.files.get(*name) != Some(&book.seen);
-        let gone: Vec<String> = self.read.iter().filter(is_other).map(|(name, _)| name.clone()).collect();
+        let mut gone: Vec<String> = self.read.iter().filter(is_other).map(|(name, _)| name.clone()).collect();
+        if !gone.is_empty() {
+            // There may be room now for what there was none for.
+            gone.extend(self.read.iter().filter(|(_, book)| book.held.is_err()).map(|(name, _)| name.clone()));
+        }
         for name in gone {
             self.index.remove(&name)?;
             self.read.remove(&name);

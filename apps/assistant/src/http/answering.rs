@@ -45,7 +45,7 @@ pub(crate) async fn question(desk: &Desk, record: &ThreadRecord, id: &str) -> Re
 /// 422 where it is no answer to the question.
 pub(crate) fn heard(answering: Answering, question: &Value) -> Result<Value, Problem> {
     match (question["kind"].as_str(), answering.answer) {
-        (Some("approval"), answer) => decided(answer),
+        (Some("approval"), answer) => decided(answer, &question["decisions"]),
         (_, Value::String(text)) if !text.trim().is_empty() => Ok(Value::String(text)),
         _ => Err(invalid("/answer", "expected a text with words", "say what you meant")),
     }
@@ -72,7 +72,7 @@ enum Word {
     Deny,
 }
 
-fn decided(answer: Value) -> Result<Value, Problem> {
+fn decided(answer: Value, offered: &Value) -> Result<Value, Problem> {
     const HELP: &str = "decide `allow_once`, `allow_session`, `change` with `arguments`, or `deny`";
     let said: Decided = serde_json::from_value(answer).map_err(|error| invalid("/answer", &error.to_string(), HELP))?;
     let decision = match said.decision {
@@ -83,6 +83,9 @@ fn decided(answer: Value) -> Result<Value, Problem> {
     };
     if (decision == DecisionKind::Edit) != said.arguments.is_some() {
         return Err(invalid("/answer/arguments", "expected with `change`, and only then", HELP));
+    }
+    if offered.as_array().is_some_and(|offered| !offered.contains(&json!(decision))) {
+        return Err(invalid("/answer/decision", &format!("only these are asked for: {offered}"), "decide one of them"));
     }
     Ok(json!(Decision { decision, args: said.arguments, reason: said.reason }))
 }

@@ -4,7 +4,7 @@
 //! What is turned down becomes the output of its call, so that the verifier sees it. What a person allows is what runs, to
 //! the letter: a call that they are asked about has no arguments that are filled in later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -16,12 +16,14 @@ use superstep::tool::{ToolSpec, check_arguments};
 use superstep::{Ask, Ctx, Message, NodeError, View};
 
 use crate::desk::Desk;
-use crate::plan::{PlannedCall, groups, reference};
+use crate::plan::{PlannedCall, groups, reference, signature};
 use crate::policy::Rights;
 use crate::scratch;
 use crate::state::{Assistant, AssistantUpdate, Phase};
 use crate::turn::{rights, tried};
 
+/// The longest reason that a model is told, in characters.
+const LONGEST_REASON: usize = 1_000;
 /// The key of `user_context` with the tools that were allowed for the session.
 const APPROVED: &str = "approved";
 
@@ -79,6 +81,7 @@ pub(crate) async fn tool_router(
     let already = approved.len();
     let mut calls = state.tool_calls.clone();
     let mut routed = Routed { groups: groups(&calls).map_err(NodeError::new)?, ..Routed::default() };
+    let mut made: BTreeSet<String> = tried(&state).iter().map(|tried| signature(&tried.tool, &tried.args)).collect();
     for (place, call) in calls.iter_mut().enumerate() {
         let most = desk.limits.max_calls;
         let looked = match place < most {
@@ -87,9 +90,12 @@ pub(crate) async fn tool_router(
         };
         let settled = match looked {
             // Whoever allowed a tool for the session did not say that one call of it may be made twice.
-            Ok(spec) if spec.annotations.destructive && (!approved.contains(&call.tool) || was_tried(call, &state)) => {
+            Ok(spec)
+                if spec.annotations.destructive
+                    && (!approved.contains(&call.tool) || made.contains(&call.signature())) =>
+            {
                 // Other arguments are looked at like the planned ones: a person cannot allow what the role forbids.
-                match settle(call, spec, &mut approved, &ask).await? {
+                match settle(call, spec, &mut approved, (&desk, &ask)).await? {
                     Ok(()) => gate.look(call).map(|_| ()),
                     refused => refused,
                 }
@@ -99,6 +105,7 @@ pub(crate) async fn tool_router(
         if let Err(reason) = settled {
             routed.rejected.insert(call.id.clone(), reason);
         }
+        made.insert(call.signature());
     }
     let asks = calls.iter().map(|call| ToolCall::new(&call.id, &call.tool, Value::Object(call.args.clone())));
     let mut update = Assistant::update()
@@ -109,11 +116,6 @@ pub(crate) async fn tool_router(
         update = update.user_context((APPROVED.to_owned(), json!(approved)));
     }
     Ok(update.tool_calls(calls))
-}
-
-/// Whether the same call was in an earlier plan of the turn.
-fn was_tried(call: &PlannedCall, state: &Assistant) -> bool {
-    tried(state).iter().any(|tried| tried.tool == call.tool && tried.args == call.args)
 }
 
 /// What calls are held against.
@@ -180,7 +182,7 @@ async fn settle(
     call: &mut PlannedCall,
     spec: &ToolSpec,
     approved: &mut Vec<String>,
-    ask: &Ask,
+    (desk, ask): (&Desk, &Ask),
 ) -> Result<Result<(), String>, NodeError> {
     let shown = json!({
         "kind": "approval", "tool": call.tool, "arguments": call.args, "effect": spec.description, "why": call.why,
@@ -200,7 +202,16 @@ async fn settle(
             Ok(())
         }
         (DecisionKind::Edit, None) => Err("refused: it was to be changed, and nobody said how".to_owned()),
-        (DecisionKind::Deny, _) if said.reason.is_empty() => Err("refused: the user said no".to_owned()),
-        (DecisionKind::Deny, _) => Err(format!("refused: the user said no: {}", said.reason)),
+        (DecisionKind::Deny, _) => Err(with_reason("refused: the user said no", &said.reason, desk)),
     })
+}
+
+/// What a model is told about a call that a person does not want, with their reason: it is their words, for which the policy
+/// holds as for all others.
+pub(crate) fn with_reason(told: &str, reason: &str, desk: &Desk) -> String {
+    match desk.policy.rule_against(reason) {
+        _ if reason.trim().is_empty() => told.to_owned(),
+        Some(rule) => format!("{told}; the reason was against the rule `{}`", rule.name),
+        None => format!("{told}: {}", reason.chars().take(LONGEST_REASON).collect::<String>()),
+    }
 }

@@ -193,6 +193,23 @@ async fn a_call_is_not_made_twice_without_a_word() {
     assert_eq!(tool.calls(), [json!({ "key": "a" }), json!({ "key": "b" })]);
 }
 
+/// R-PLN-32: nor twice in one plan, however its arguments are written.
+#[tokio::test]
+async fn a_call_is_not_made_twice_in_one_plan() {
+    let tool = Fake::giving("forget_memory", json!("gone"));
+    let twice = plan(&[
+        ("c1", "forget_memory", json!({ "key": "a" }), &[]),
+        ("c2", "forget_memory", json!({ "key": "a", "note": null }), &[]),
+        ("c3", "forget_memory", json!({ "key": "b" }), &[]),
+    ]);
+    let (room, desk) = (Room::new(), desk(Scripted::new([twice, Reply::text("Done.")]), [tool.clone()]));
+    room.ask(&desk, "Forget it").await.unwrap();
+    let asked = room.answer(&desk, json!({ "decision": "allow_session" })).await.unwrap();
+    assert_eq!(asked.questions().len(), 1, "the second is asked about, the third is another call");
+    room.answer(&desk, json!({ "decision": "deny" })).await.unwrap();
+    assert_eq!(tool.calls(), [json!({ "key": "a" }), json!({ "key": "b" })]);
+}
+
 /// R-PLN-32, R-PLN-25: rows that the role may not see are cut off before a person is asked, not after.
 #[tokio::test]
 async fn a_person_sees_the_limit_of_rows() {

@@ -179,6 +179,8 @@ impl Job<'_> {
         let spec = known.tool.spec();
         let is_safe = spec.annotations.read_only || spec.annotations.idempotent;
         match self.node.safe_retries {
+            // Whoever wants a call at most once does not want it again after a failure either.
+            _ if self.marks.is_some() => 0,
             None => spec.retries,
             Some(retries) if is_safe => retries,
             Some(_) => 0,

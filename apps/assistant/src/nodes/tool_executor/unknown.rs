@@ -6,6 +6,7 @@ use superstep::core::message::{ToolCall, ToolStatus};
 use superstep::{Ask, Cx, Message, NodeError};
 
 use crate::desk::Desk;
+use crate::nodes::tool_router::with_reason;
 use crate::nodes::{Decision, DecisionKind};
 
 /// Whether nobody knows how a call ended.
@@ -26,10 +27,7 @@ pub(super) async fn settle_unknown(
         let said: Decision = ask.person("approval", question(&message, &call)).await?;
         if !matches!(said.decision, DecisionKind::AllowOnce | DecisionKind::AllowSession) {
             let told = format!("unknown: {}; the user was asked, and it was not run again", message.text());
-            message.content = match said.reason.is_empty() {
-                true => told.into(),
-                false => format!("{told}: {}", said.reason).into(),
-            };
+            message.content = with_reason(&told, &said.reason, desk).into();
             return Ok(message);
         }
         times += 1;

@@ -42,7 +42,7 @@ pub struct Guard<'a> {
     pub language: Language,
     /// The tables there are, where they are known.
     pub tables: Option<Vec<&'a str>>,
-    /// What may stand in front of a table: the schema, or the project and its data sets.
+    /// What may stand in front of a table: the schema; for BigQuery the data sets, and last the project.
     pub places: Vec<&'a str>,
     /// What the caller may see.
     pub access: &'a Access,
@@ -98,8 +98,7 @@ impl Guard<'_> {
         if self.access.denies_table(table) {
             return Err(forbidden(format_args!("you may not see the table `{table}`")));
         }
-        let is_allowed = |part: &String| self.places.iter().any(|place| place.eq_ignore_ascii_case(part));
-        if !place.iter().all(is_allowed) {
+        if !self.is_place(place) {
             return Err(refused(format_args!("`{}.{table}` is not part of the data", place.join("."))));
         }
         if table.contains('*') && !(self.access.denied_tables.is_empty() && self.access.denied_columns.is_empty()) {
@@ -112,6 +111,25 @@ impl Guard<'_> {
             }
             _ => Ok(Some(table.clone())),
         }
+    }
+
+    /// Whether what stands before a table is where the data is: for BigQuery a data set, or the project and a data set,
+    /// in this order, since the same name may be that of a foreign project.
+    fn is_place(&self, place: &[String]) -> bool {
+        match (self.language, place) {
+            (_, []) => true,
+            (Language::BigQuery, [dataset]) => is_among(self.datasets(), dataset),
+            (Language::BigQuery, [project, dataset]) => {
+                is_among(self.places.last(), project) && is_among(self.datasets(), dataset)
+            }
+            (Language::BigQuery, _) => false,
+            (Language::Sqlite, place) => place.iter().all(|part| is_among(&self.places, part)),
+        }
+    }
+
+    /// The data sets of BigQuery: all places but the project, which is the last.
+    fn datasets(&self) -> &[&str] {
+        self.places.split_last().map_or(&[], |(_, datasets)| datasets)
     }
 
     /// Refuses what might read a hidden column of a table that is read. In front of BigQuery that is its name anywhere, all
@@ -138,6 +156,11 @@ impl Guard<'_> {
     }
 }
 
+/// Whether a name is one of these, in any case.
+fn is_among<'a>(names: impl IntoIterator<Item = &'a &'a str>, name: &str) -> bool {
+    names.into_iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
 /// How tables are joined where the columns are not compared one by one.
 struct Joining {
     is_natural: bool,
@@ -155,7 +178,7 @@ impl Joining {
 /// Tables that a database keeps for itself.
 pub(super) fn is_internal(name: &str) -> bool {
     let name = name.to_lowercase();
-    ["sqlite_", "pragma_", "information_schema", "dbstat"].iter().any(|start| name.starts_with(start))
+    ["sqlite_", "pragma_", "information_schema", "dbstat", "__"].iter().any(|start| name.starts_with(start))
 }
 
 fn internal(table: &str) -> ToolError {

@@ -13,7 +13,7 @@ use super::{call, caller, kind, plain};
 
 fn check(sql: &str, language: Language, access: &Access) -> String {
     let tables = (language == Language::Sqlite).then(|| vec!["orders", "customers", "employees"]);
-    let places = if language == Language::Sqlite { vec!["main"] } else { vec!["acme", "shop"] };
+    let places = if language == Language::Sqlite { vec!["main"] } else { vec!["shop", "acme"] };
     match (Guard { language, tables, places, access }).check(sql) {
         Ok(tables) => format!("fine {}", tables.join(" ")).trim_end().to_owned(),
         Err(error) => error.message.split(':').next().unwrap().to_owned(),
@@ -381,7 +381,7 @@ proptest! {
         let Some(read) = read_by_sqlite(&sql) else { return Ok(()) };
         let denied = Access { denied_columns: vec!["customers.email".to_owned()], ..Access::default() };
         for language in [Language::Sqlite, Language::BigQuery] {
-            let of = |access: &Access| Guard { language, tables: None, places: vec!["main"], access }.check(&sql);
+            let of = |access: &Access| Guard { language, tables: None, places: vec!["main", "acme"], access }.check(&sql);
             let known = of(&Access::default()).map_err(|error| TestCaseError::fail(format!("{sql}: {error}")))?;
             for (table, _) in &read {
                 prop_assert!(known.contains(table), "{language:?}: `{table}` is read: {sql}");
@@ -416,6 +416,30 @@ proptest! {
     ][..]), 0..24)) {
         let sql = pieces.join(" ");
         prop_assert!(!local(&sql).starts_with("fine") || is_harmless(&sql), "{sql:?}");
+    }
+}
+
+/// R-PLN-69: for BigQuery a name has its place, and its own tables tell of everything.
+#[test]
+fn foreign_places_of_bigquery() {
+    let mine = caller(&["payroll"], &[]);
+    let said = |sql: &str| {
+        let access = &mine.access;
+        let guard = Guard { language: Language::BigQuery, tables: None, places: vec!["shop", "acme"], access };
+        guard.check(sql).is_ok()
+    };
+    for fine in ["SELECT id FROM orders", "SELECT id FROM shop.orders", "SELECT id FROM acme.shop.orders"] {
+        assert!(said(fine), "{fine}");
+    }
+    for foreign in [
+        "SELECT name FROM acme.orders",
+        "SELECT x FROM shop.shop.orders",
+        "SELECT x FROM shop.acme.orders",
+        "SELECT x FROM a.acme.shop.orders",
+        "SELECT table_id, row_count FROM shop.__TABLES__",
+        "SELECT table_id FROM __TABLES_SUMMARY__",
+    ] {
+        assert!(!said(foreign), "{foreign}");
     }
 }
 

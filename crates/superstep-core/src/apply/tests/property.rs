@@ -1,5 +1,7 @@
 //! What holds for any updates on any of the reducers.
 
+use std::collections::BTreeMap;
+
 use proptest::strategy::ValueTree;
 
 use super::*;
@@ -65,9 +67,21 @@ fn updates(schema: &Schema, writes: &[AnyWrite]) -> Vec<TaskUpdate> {
     tasks.into_iter().enumerate().map(task).collect()
 }
 
-/// The whole state as text, because `0.0` equals `-0.0` as a value.
+/// The whole state as text, because `0.0` equals `-0.0` as a value. The order of keys means nothing in JSON, and where a crate
+/// of the build has `serde_json` keep it, it is that of writing.
 fn text(schema: &Schema, state: &Arc<AnyState>) -> String {
-    schema.to_json(&**state).unwrap().to_string()
+    sorted(schema.to_json(&**state).unwrap()).to_string()
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(sorted).collect(),
+        Value::Object(map) => {
+            let map: BTreeMap<String, Value> = map.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            map.into_iter().collect()
+        }
+        other => other,
+    }
 }
 
 /// A copy of `before` on which the parts of the changes are replayed, straight or through storage.

@@ -1,7 +1,7 @@
 //! What a call did is not done again: after a question, a failure, a crash.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use superstep::core::port::SharedCheckpointer;
@@ -144,6 +144,27 @@ async fn a_call_that_changes_something_is_made_at_most_once() {
     }
     // The mark was kept and the call not made; the call was made and its record lost.
     assert_eq!(unknown, 2);
+}
+
+/// R-FWK-79, R-FWK-28: with `at_most_once` a call that fails is not made again, whatever the tool says of retries.
+#[tokio::test]
+async fn a_call_that_fails_is_not_made_again() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let seen = calls.clone();
+    let charge = tool_fn(ToolSpec::new("first", "Charges."), move |_: Text, _| {
+        seen.fetch_add(1, Ordering::SeqCst);
+        async { Err::<String, _>(ToolError::new("away").retryable()) }
+    });
+    let mut spec = (**charge.spec()).clone();
+    spec.retries = 2;
+    let (runs, dead) = (Runs::default(), Arc::new(AtomicBool::new(false)));
+    for (is_once, expected) in [(false, 3), (true, 1)] {
+        calls.store(0, Ordering::SeqCst);
+        let node = ToolNode::new([charge.clone().with_spec(spec.clone()), counted("second", &runs, &dead)]);
+        let graph = graph_in(Memory::new(), if is_once { node.at_most_once() } else { node });
+        drop(live(&graph, Memory::new(), false).await);
+        assert_eq!(calls.load(Ordering::SeqCst), expected);
+    }
 }
 
 /// R-FWK-80, R-FWK-79: a call that is made at most once may ask a person, and goes on with the answer.
