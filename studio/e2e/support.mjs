@@ -108,7 +108,7 @@ export function slow(milliseconds) {
 async function way(pass) {
   const streams = [];
   const proxy = createServer((request, response) => {
-    const isStream = request.url.includes("/stream");
+    const isStream = /[/?&]stream\b/.test(request.url);
     const count = isStream ? streams.push(request.url) : 0;
     const target = new URL(request.url, base);
     // The server takes orders only from pages of its own.
