@@ -17,7 +17,7 @@ export default defineConfig({
     // What is built in goes out with the binary, and so do its licences.
     license: { fileName: "licenses.md" },
     rolldownOptions: {
-      input: { index: "index.html", debate: "debate.html", suggestions: "suggestions.html", assistant: "assistant.html" },
+      input: { index: "index.html", debate: "debate.html", suggestions: "suggestions.html", assistant: "assistant.html", scheduler: "scheduler.html" },
       output: { codeSplitting: { groups: [{ name: "runtime", test: /node_modules[\\/]preact[\\/]/ }] } },
     },
   },

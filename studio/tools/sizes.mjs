@@ -12,7 +12,7 @@ const say = (what, bytes, budget) => {
   console.log(`${what}: ${bytes} B gzip (at most ${budget})`);
 };
 
-for (const page of ["index.html", "debate.html", "suggestions.html", "assistant.html"]) {
+for (const page of ["index.html", "debate.html", "suggestions.html", "assistant.html", "scheduler.html"]) {
   const html = readFileSync(new URL(`../dist/${page}`, import.meta.url), "utf8");
   const assets = [...html.matchAll(/(?:src|href)="\/(assets\/[^"]+)"/g)].map((match) => match[1]);
   say(page, [page, ...assets].map(size).reduce((sum, bytes) => sum + bytes), PAGE);

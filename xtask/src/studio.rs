@@ -14,7 +14,7 @@ pub(crate) const HELP: &str = "the pages: unit tests, the committed build, a bro
                                [--write: take a new build over into studio/dist]";
 
 /// The pages of applications.
-const PAGES: [&str; 3] = ["debate", "suggestions", "assistant"];
+const PAGES: [&str; 4] = ["debate", "suggestions", "assistant", "scheduler"];
 
 /// Checks the pages.
 ///

@@ -19,4 +19,4 @@ mod seen;
 mod taken;
 mod windows;
 
-pub(crate) use seen::may_change;
+pub(crate) use seen::{BUSY, may_change, sees};

@@ -24,3 +24,4 @@ pub use resolution::Choice;
 pub(crate) use resolution::resolution;
 pub(crate) use resource_manager::resource_manager;
 pub(crate) use scheduling::scheduling;
+pub(crate) use told::reject;

@@ -29,6 +29,9 @@ pub(crate) const ROUNDS: &str = "rounds";
 /// Whether the user must confirm before the calendar is written.
 pub(crate) const MUST_ASK: &str = "must_ask";
 
+/// Whether the user did not want it in the end.
+pub(crate) const DECLINED: &str = "declined";
+
 /// What the user said when asked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -107,6 +110,10 @@ impl Fields {
 
 pub(crate) fn is_confirmed(state: &Scheduler) -> bool {
     state.notes.get(CONFIRMED) == Some(&Value::Bool(true))
+}
+
+pub(crate) fn is_declined(state: &Scheduler) -> bool {
+    state.notes.get(DECLINED) == Some(&Value::Bool(true))
 }
 
 pub(crate) fn must_ask(state: &Scheduler) -> bool {

@@ -32,6 +32,39 @@ pub enum Next {
     End,
 }
 
+impl Next {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::NlParser,
+        Self::Scheduling,
+        Self::ResourceManager,
+        Self::ConflictDetection,
+        Self::Resolution,
+        Self::ApplyResolution,
+        Self::Query,
+        Self::RequestClarification,
+        Self::ConfirmEvent,
+        Self::End,
+    ];
+
+    /// The node; the end has the name that LangGraph gives it.
+    #[must_use]
+    pub const fn node(self) -> &'static str {
+        match self {
+            Self::NlParser => "nl_parser",
+            Self::Scheduling => "scheduling",
+            Self::ResourceManager => "resource_manager",
+            Self::ConflictDetection => "conflict_detection",
+            Self::Resolution => "resolution",
+            Self::ApplyResolution => "apply_resolution",
+            Self::Query => "query",
+            Self::RequestClarification => "request_clarification",
+            Self::ConfirmEvent => "confirm_event",
+            Self::End => "__end__",
+        }
+    }
+}
+
 /// What comes next, by the step that was done last and what the agents found.
 #[must_use]
 pub fn route_next_step(state: &Scheduler) -> Next {

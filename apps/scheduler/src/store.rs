@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use superstep::core::port::Clock;
 use superstep::core::time::Time;
+use superstep::settings::Secret;
 use superstep::{Code, Error, Result, SystemClock};
+use tokio::sync::OnceCell;
 
 use crate::audit::Entry;
 use crate::calendar::{Board, Change, Family};
@@ -20,6 +22,7 @@ use crate::models::Conflict;
 mod cell;
 mod flow;
 mod migrations;
+mod place;
 mod plan;
 mod postgres;
 mod read;
@@ -31,15 +34,15 @@ mod undo;
 
 use cell::Statement;
 use flow::{Decide, Work, missing};
+use place::Database;
+pub use place::Place;
 use plan::Author;
-use postgres::Postgres;
 use read::Answers;
-use sqlite::Sqlite;
 pub use steps::Confirmation;
 pub use undo::Undone;
 
-/// Finds all conflicts among the confirmed events of a board.
-pub type Scan = fn(&Board) -> Result<Vec<Conflict>>;
+/// Finds all conflicts among the confirmed events of a board, from a moment on.
+pub type Scan = fn(&Board, Time) -> Result<Vec<Conflict>>;
 
 /// How calendars are opened; see [`Calendars::options`].
 #[derive(Clone)]
@@ -49,12 +52,13 @@ pub struct Options {
     clock: Arc<dyn Clock>,
     scan: Option<Scan>,
     schema: String,
+    first: Option<Arc<Board>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let schema = "superstep_scheduler".to_owned();
-        Self { patience: Duration::from_secs(5), clock: Arc::new(SystemClock), scan: None, schema }
+        Self { patience: Duration::from_secs(5), clock: Arc::new(SystemClock), scan: None, schema, first: None }
     }
 }
 
@@ -84,13 +88,26 @@ impl Options {
         self
     }
 
+    /// A family that is made when the calendars are opened, with all that is on its board, where there is none of its id.
+    pub fn family(mut self, family: impl Into<Arc<Board>>) -> Self {
+        self.first = Some(family.into());
+        self
+    }
+
+    /// Calendars that are opened when somebody first needs them; until then nothing is read or made. What cannot be opened
+    /// is tried again by whoever comes next.
+    #[must_use]
+    pub fn open_later(self, place: Place) -> Calendars {
+        let (database, boards) = (OnceCell::new(), Mutex::default());
+        Calendars(Arc::new(Inner { place, database, boards, options: self }), Hand::Writes)
+    }
+
     /// Opens a file, and makes it where it is missing.
     ///
     /// # Errors
     /// When it cannot be opened or written, and when it is of a newer version or of another program.
     pub async fn open_sqlite(self, path: impl AsRef<Path>) -> Result<Calendars> {
-        let database = Database::Sqlite(Sqlite::open(Some(path.as_ref()), self.patience).await?);
-        Ok(self.open(database))
+        self.open(Place::Sqlite(path.as_ref().to_owned())).await
     }
 
     /// Opens calendars that are gone with the last clone of them.
@@ -98,8 +115,7 @@ impl Options {
     /// # Errors
     /// When there is no memory.
     pub async fn open_sqlite_in_memory(self) -> Result<Calendars> {
-        let database = Database::Sqlite(Sqlite::open(None, self.patience).await?);
-        Ok(self.open(database))
+        self.open(Place::Memory).await
     }
 
     /// Connects to a PostgreSQL server, with an address as checkpoints have it. To be used on this runtime only.
@@ -108,29 +124,34 @@ impl Options {
     /// When the address cannot be read, the server cannot be reached or refuses the user, and when the tables are of a
     /// newer version or of another program.
     pub async fn open_postgres(self, url: &str) -> Result<Calendars> {
-        let database = Database::Postgres(Postgres::open(url, &self.schema, self.patience).await?);
-        Ok(self.open(database))
+        self.open(Place::Postgres(Secret::new(url))).await
     }
 
-    fn open(self, database: Database) -> Calendars {
-        Calendars(Arc::new(Inner { database, boards: Mutex::default(), options: self }))
+    async fn open(self, place: Place) -> Result<Calendars> {
+        let calendars = self.open_later(place);
+        calendars.database().await?;
+        Ok(calendars)
     }
 }
 
 /// The calendars of all families. Clones are one and the same.
 #[derive(Clone)]
-pub struct Calendars(Arc<Inner>);
+pub struct Calendars(Arc<Inner>, Hand);
+
+/// What somebody who has calendars may do with them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hand {
+    Writes,
+    Looks,
+}
 
 struct Inner {
-    database: Database,
+    place: Place,
+    /// Once somebody needed it.
+    database: OnceCell<Database>,
     /// The newest board of each family that was seen here.
     boards: Mutex<BTreeMap<String, Arc<Board>>>,
     options: Options,
-}
-
-enum Database {
-    Sqlite(Sqlite),
-    Postgres(Postgres),
 }
 
 /// What a change has done.
@@ -172,6 +193,12 @@ impl Calendars {
         Options::default().open_postgres(url).await
     }
 
+    /// The same calendars for somebody who only looks: every change is refused with `PolicyRefused`.
+    #[must_use]
+    pub fn looking(&self) -> Self {
+        Self(self.0.clone(), Hand::Looks)
+    }
+
     /// All families, by id.
     ///
     /// # Errors
@@ -185,6 +212,10 @@ impl Calendars {
     /// # Errors
     /// `InputInvalid` when there is a family of this id; else as [`Calendars::change`].
     pub async fn create_family(&self, who: &str, family: Family, first: Vec<Change>) -> Result<Changed> {
+        self.run(self.creation(who, family, first)?).await
+    }
+
+    fn creation(&self, who: &str, family: Family, first: Vec<Change>) -> Result<Work> {
         let (id, creation) = (family.id.clone(), Some(family.clone()));
         let decide = move |board: &Board, _: &[Entry]| {
             if board.revision > 0 {
@@ -195,7 +226,7 @@ impl Calendars {
             Ok(changes.into())
         };
         let work = self.work(&id, (who, "create_family"), Box::new(decide))?;
-        self.run(Work { creation, ..work }).await
+        Ok(Work { creation, ..work })
     }
 
     /// The calendar of a family as it is now. While nothing changes, only its revision is read.
@@ -263,19 +294,37 @@ impl Calendars {
     }
 
     async fn run(&self, work: Work) -> Result<Changed> {
-        let changed = match &self.0.database {
-            Database::Sqlite(sqlite) => sqlite.change(work).await?,
-            Database::Postgres(postgres) => Box::pin(postgres.change(work)).await?,
-        };
+        if self.1 == Hand::Looks {
+            return Err(Error::new(Code::PolicyRefused, "a question changes nothing on the calendar"));
+        }
+        let changed = self.database().await?.change(work).await?;
         self.keep(&changed.board);
         Ok(changed)
     }
 
     async fn look(&self, statements: Vec<Statement>) -> Result<Answers> {
-        match &self.0.database {
-            Database::Sqlite(sqlite) => sqlite.look(statements).await,
-            Database::Postgres(postgres) => Box::pin(postgres.look(statements)).await,
+        self.database().await?.look(statements).await
+    }
+
+    async fn database(&self) -> Result<&Database> {
+        self.0.database.get_or_try_init(|| Box::pin(self.opened())).await
+    }
+
+    /// Opens the database, with the family that is to be there from the start.
+    async fn opened(&self) -> Result<Database> {
+        let Inner { place, options, .. } = &*self.0;
+        let database = Database::open(place, options).await?;
+        let Some(first) = &options.first else { return Ok(database) };
+        let is_there = read::to_revision(database.look(vec![read::revision(&first.family.id)]).await?)?.is_some();
+        if !is_there {
+            let work = self.creation("superstep", (*first.family).clone(), first.to_changes())?;
+            match database.change(work).await {
+                // Another process was quicker.
+                Err(error) if error.code() == Code::InputInvalid => {}
+                made => drop(made?),
+            }
         }
+        Ok(database)
     }
 
     fn now(&self) -> Result<Time> {
@@ -296,10 +345,10 @@ impl Calendars {
 /// Without the password of a server.
 impl std::fmt::Debug for Calendars {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let database = match &self.0.database {
-            Database::Sqlite(_) => "Sqlite",
-            Database::Postgres(_) => "Postgres",
+        let place = match &self.0.place {
+            Place::Memory | Place::Sqlite(_) => "Sqlite",
+            Place::Postgres(_) => "Postgres",
         };
-        f.debug_tuple("Calendars").field(&format_args!("{database}")).finish()
+        f.debug_tuple("Calendars").field(&format_args!("{place}")).finish()
     }
 }

@@ -15,6 +15,7 @@ pub(crate) fn apps(setup: &Setup) -> superstep::Result<Vec<App>> {
         superstep_debate::app(setup.debates.clone(), models.clone())?,
         superstep_suggestions::app(setup.suggestions.clone(), models.clone())?,
         superstep_assistant::app(setup.assistant.clone(), models)?,
+        superstep_scheduler::app(setup.scheduler()?)?,
     ])
 }
 

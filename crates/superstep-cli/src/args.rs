@@ -8,9 +8,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::extras::Extras;
 
 mod assistant;
+mod scheduler;
 mod suggestions;
 
 pub(crate) use assistant::{DemoAssistant, Own};
+pub(crate) use scheduler::{DemoScheduler, Household};
 pub(crate) use suggestions::{DemoSuggestions, Eval, EvalWhat, Looking, Mcp, McpServe, McpTools, McpWhat};
 
 /// Durable agent graphs: run them, watch them, stop them, take them up again.
@@ -91,7 +93,8 @@ pub(crate) enum Command {
   superstep demo debate --approval before-summary
   superstep demo debate --model weights             in a build with weights: a language model on this machine
   superstep demo suggestions --post \"How do I roll back a deployment?\"
-  superstep demo assistant --ask \"What are our top 5 products by revenue?\"")]
+  superstep demo assistant --ask \"What are our top 5 products by revenue?\"
+  superstep demo scheduler --say \"When is everyone free this weekend?\"")]
     Demo(Demo),
     /// Run a graph
     #[command(before_long_help = "Examples:
@@ -135,13 +138,14 @@ pub(crate) enum Command {
         before_long_help = "Examples:
   superstep serve
   superstep serve --port 0 --open
-  superstep serve --assistant assistant.toml        the assistant over data of your own"
+  superstep serve --assistant assistant.toml        the assistant over data of your own
+  superstep serve --family family.json              the scheduler for a family of your own"
     )]
     Serve(Serve),
     /// Ask an application the questions of its sample, and count what is right
     #[command(before_long_help = "Examples:
   superstep eval suggestions
-  superstep eval suggestions --json")]
+  superstep eval scheduler --json")]
     Eval(Eval),
     /// Offer the tools of an application to other programs
     #[command(before_long_help = "Examples:
@@ -195,6 +199,8 @@ pub(crate) struct Run {
     pub(crate) stream: Option<Stream>,
     #[command(flatten)]
     pub(crate) own: Own,
+    #[command(flatten)]
+    pub(crate) household: Household,
 }
 
 /// What a run tells on stdout while it runs.
@@ -222,6 +228,8 @@ pub(crate) struct Resume {
     pub(crate) stream: Option<Stream>,
     #[command(flatten)]
     pub(crate) own: Own,
+    #[command(flatten)]
+    pub(crate) household: Household,
 }
 
 #[derive(Debug, Args)]
@@ -318,6 +326,8 @@ pub(crate) enum DemoWhat {
     Suggestions(DemoSuggestions),
     /// A question about a sample shop, or data of your own, is planned, looked up, checked and answered
     Assistant(DemoAssistant),
+    /// A sentence is planned, moved, cancelled or looked up on the calendar of a family
+    Scheduler(DemoScheduler),
 }
 
 #[derive(Debug, Args)]
@@ -369,6 +379,8 @@ pub(crate) struct Serve {
     pub(crate) looking: Looking,
     #[command(flatten)]
     pub(crate) own: Own,
+    #[command(flatten)]
+    pub(crate) household: Household,
 }
 
 /// How the debate platform is run.

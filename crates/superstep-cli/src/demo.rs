@@ -8,6 +8,7 @@ use crate::out::Out;
 
 mod assistant;
 mod debate;
+mod scheduler;
 mod suggestions;
 
 pub(crate) use suggestions::note_left_out;
@@ -18,14 +19,16 @@ pub(crate) async fn demo(asked: &Demo, global: &Global, out: &Out) -> Result<u8,
         Some(DemoWhat::Debate(asked)) => debate::debate(asked, global, out).await,
         Some(DemoWhat::Suggestions(asked)) => suggestions::suggestions(asked, global, out).await,
         Some(DemoWhat::Assistant(asked)) => assistant::assistant(asked, global, out).await,
+        Some(DemoWhat::Scheduler(asked)) => scheduler::scheduler(asked, global, out).await,
         None if out.is_text() => {
             out.result("superstep demo debate         an optimist and a skeptic argue, a moderator sums up");
             out.result("superstep demo suggestions    what to read for a question, and one next action");
             out.result("superstep demo assistant      plans, looks up, checks and answers, about a sample shop");
+            out.result("superstep demo scheduler      plans, moves, cancels and looks up, on a family's calendar");
             Ok(0)
         }
         None => {
-            out.json_list(&["debate", "suggestions", "assistant"].map(|name| json!({ "name": name })));
+            out.json_list(&["debate", "suggestions", "assistant", "scheduler"].map(|name| json!({ "name": name })));
             Ok(0)
         }
     }

@@ -9,6 +9,7 @@ use crate::out::{Out, Tone, toned};
 use crate::words::{columns, cut, padded, width};
 
 mod assistant;
+mod scheduler;
 
 /// How a process ends whose score is below the bar.
 const BELOW: u8 = 1;
@@ -21,6 +22,7 @@ pub(crate) async fn eval(asked: &Eval, global: &Global, out: &Out) -> Result<u8,
     match asked.what {
         EvalWhat::Suggestions => suggestions(global, out).await,
         EvalWhat::Assistant => assistant::assistant(out).await,
+        EvalWhat::Scheduler => scheduler::scheduler(out),
     }
 }
 

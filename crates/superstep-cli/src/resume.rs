@@ -20,6 +20,7 @@ pub(crate) async fn resume(asked: &Resume, global: &Global, out: &Out) -> Result
     let config = setup.look().await?;
     let record = record(&Desk::open([], config.clone())?, &asked.thread).await?;
     setup.assist(&asked.own, &record.graph).await?;
+    setup.move_in(&asked.household, &record.graph);
     let known = known(&setup, config, &asked.thread).await?;
     let Some(what) = what(&known, asked.answer.as_deref(), out).await? else { return Ok(WAITING) };
     let record = &known.record;

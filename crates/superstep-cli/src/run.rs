@@ -29,6 +29,7 @@ pub(crate) async fn run(asked: &Run, global: &Global, out: &Out) -> Result<u8, F
     log::listen(global, false);
     let mut setup = Setup::load(global)?;
     setup.assist(&asked.own, &asked.graph).await?;
+    setup.move_in(&asked.household, &asked.graph);
     let graph = graphs::find(&setup, &asked.graph)?;
     let input = input(asked.input.as_deref())?;
     let (example, drawing) = (example(&*graph), graph.drawing());

@@ -27,6 +27,7 @@ pub(crate) async fn serve(asked: &Serve, global: &Global, out: &Out) -> Result<u
     if let Some(assistant) = asked.own.settings(setup.is_offline).await? {
         setup.assistant = assistant;
     }
+    setup.household = asked.household.clone();
     let apps = graphs::all(&setup)?;
     let pages: Vec<String> = apps.iter().filter(|app| app.page.is_some()).map(|app| format!("/{}", app.name)).collect();
     let graphs: Vec<String> = apps.iter().flat_map(|app: &App| &app.graphs).map(|it| it.name().to_owned()).collect();

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use superstep::Code;
 use superstep::settings::{Checkpoints, Origin, Settings};
+use superstep_scheduler::store::Place;
 use superstep_server::Config;
 
-use crate::args::{Global, Own};
+use crate::args::{Global, Household, Own};
 use crate::extras::Extras;
 use crate::failure::Failure;
 use crate::graphs;
@@ -20,6 +21,9 @@ pub(crate) const USUAL_STORE: &str = ".superstep/superstep.db";
 
 /// Where the sample of the assistant is put.
 pub(crate) const ASSISTANT: &str = ".superstep/assistant";
+
+/// The file of calendars, beside that of threads.
+const CALENDARS: &str = "scheduler.db";
 
 /// What is set.
 pub(crate) struct Setup {
@@ -35,6 +39,8 @@ pub(crate) struct Setup {
     pub(crate) suggestions: superstep_suggestions::Settings,
     /// What the assistant works with.
     pub(crate) assistant: superstep_assistant::Settings,
+    /// Whose calendar the scheduler keeps.
+    pub(crate) household: Household,
     /// Whether nobody said where threads are kept.
     is_usual_store: bool,
 }
@@ -52,8 +58,8 @@ impl Setup {
         let (debates, suggestions) = Default::default();
         let extras = global.extras.clone();
         let assistant = superstep_assistant::Settings::sample(ASSISTANT);
-        let is_offline = global.offline;
-        Ok(Self { settings, folder, is_offline, extras, debates, suggestions, assistant, is_usual_store })
+        let (is_offline, household) = (global.offline, Household::default());
+        Ok(Self { settings, folder, is_offline, extras, debates, suggestions, assistant, household, is_usual_store })
     }
 
     /// Lets the assistant work with what a file says, where the graph of this name is its graph: what is wrong with that file
@@ -65,6 +71,26 @@ impl Setup {
             self.assistant = assistant;
         }
         Ok(())
+    }
+
+    /// Lets the scheduler keep the calendar of a family of one's own, where the graph of this name is its graph.
+    pub(crate) fn move_in(&mut self, household: &Household, graph: &str) {
+        if graphs::stands_for(self, graph, "scheduler") {
+            self.household = household.clone();
+        }
+    }
+
+    /// What the scheduler works with: a family, and its calendar where threads are kept.
+    pub(crate) fn scheduler(&self) -> superstep::Result<superstep_scheduler::Settings> {
+        let place = match &self.settings.stores.checkpoints {
+            Checkpoints::Sqlite(path) => Place::Sqlite(path.with_file_name(CALENDARS)),
+            Checkpoints::Postgres(url) => Place::Postgres(url.clone()),
+            _ => Place::Memory,
+        };
+        match &self.household.family {
+            Some(file) => superstep_scheduler::Settings::of_file(place, file),
+            None => Ok(superstep_scheduler::Settings::sample(place)),
+        }
     }
 
     /// Opens the stores to run something; makes the usual one when it is not there.

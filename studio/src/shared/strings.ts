@@ -39,7 +39,7 @@ export const text = {
     next: "comes next",
     apps: [
       { name: "Debate", line: "Two voices argue a subject round by round, a moderator sums up. Claims are looked up as they are made.", href: "/debate" },
-      { name: "Scheduler", line: "Type “soccer Saturday 2pm with the car” and see it land in the family's week, conflicts first." },
+      { name: "Scheduler", line: "Type “soccer Saturday 2pm with the car” and see it land in the family's week, conflicts first.", href: "/scheduler" },
       { name: "Suggestions", line: "A hint for a post, with the document and the paragraph it comes from.", href: "/suggestions" },
       { name: "Assistant", line: "Ask the shop's data: a plan that ticks itself off, numbers with the query behind them.", href: "/assistant" },
     ] as { name: string; line: string; href?: string }[],

@@ -32,6 +32,14 @@ pub fn find_from(board: &Board, event: &Event, from: Time) -> Result<Vec<Conflic
     find_for(board, event, from, Viewer::Member(&event.owner))
 }
 
+/// As [`find_from`], told to a member, who need not be the owner: what they may not see is "busy".
+///
+/// # Errors
+/// As for [`find`].
+pub fn find_as(board: &Board, event: &Event, from: Time, member: &str) -> Result<Vec<Conflict>> {
+    find_for(board, event, from, Viewer::Member(member))
+}
+
 /// As [`find_from`], told to somebody.
 pub(super) fn find_for(board: &Board, event: &Event, from: Time, viewer: Viewer<'_>) -> Result<Vec<Conflict>> {
     let look = Look::new(board, event, &horizon(event, from)?)?;

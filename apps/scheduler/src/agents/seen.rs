@@ -3,7 +3,7 @@
 use crate::calendar::{Board, Event, Role, Visibility};
 
 /// What an event is called for somebody who may not see what it is.
-pub(super) const BUSY: &str = "busy";
+pub(crate) const BUSY: &str = "busy";
 
 /// Who looks: a member, or the whole family at once.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +28,11 @@ impl Viewer<'_> {
     pub(super) fn title(self, board: &Board, event: &Event) -> String {
         if self.sees(board, event) { event.title.clone() } else { BUSY.to_owned() }
     }
+}
+
+/// Whether a member sees what an event is, and not only that there is one.
+pub(crate) fn sees(board: &Board, member: &str, event: &Event) -> bool {
+    Viewer::Member(member).sees(board, event)
 }
 
 /// Whether a member may change an event: parents all, others their own.

@@ -115,6 +115,20 @@ impl Board {
         }
     }
 
+    /// Everything on the board but the family, as changes that make it on an empty one, in an order in which that can be done.
+    #[must_use]
+    pub fn to_changes(&self) -> Vec<Change> {
+        let members = self.members.values().map(|one| Change::Member((**one).clone()));
+        let calendars = self.calendars.values().map(|one| Change::Calendar((**one).clone()));
+        let resources = self.resources.values().map(|one| Change::Resource((**one).clone()));
+        let rules = self.rules.values().map(|one| Change::Rule((**one).clone()));
+        // A series is there before its exceptions.
+        let (exceptions, others): (Vec<_>, Vec<_>) =
+            self.events.values().partition(|event| event.exception_of.is_some());
+        let events = others.into_iter().chain(exceptions).map(|one| Change::Event(Box::new((**one).clone())));
+        members.chain(calendars).chain(resources).chain(rules).chain(events).collect()
+    }
+
     fn put_event(&mut self, event: Arc<Event>) {
         self.remove_event(&event.id);
         self.index.put(&event);

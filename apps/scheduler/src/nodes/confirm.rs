@@ -94,7 +94,8 @@ async fn declined(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUp
     if let Some(event) = &event {
         reject(home, &state.user_id, &event.event_id).await?;
     }
-    Ok(over(state, "All right, nothing was changed.", now).proposed_event(event))
+    let update = over(state, "All right, nothing was changed.", now).proposed_event(event);
+    Ok(update.notes((notes::DECLINED.to_owned(), true.into())))
 }
 
 async fn cancelled(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate> {

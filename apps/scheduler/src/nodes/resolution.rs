@@ -70,6 +70,7 @@ pub(crate) async fn resolution(
     }
     let event = event.map(|event| ProposedEvent { status: EventStatus::Rejected, ..event });
     let told = told.proposed_event(event).workflow_status(WorkflowStatus::InProgress);
+    let told = told.notes((notes::DECLINED.to_owned(), true.into()));
     Ok(ended(told, WorkflowStatus::Completed, "All right, nothing was planned.", now))
 }
 

@@ -107,7 +107,7 @@ pub(super) async fn or_failed(
 }
 
 /// Takes a proposal off the calendar; what is confirmed stays.
-pub(super) async fn reject(home: &Home, who: &str, event: &str) -> Result<()> {
+pub(crate) async fn reject(home: &Home, who: &str, event: &str) -> Result<()> {
     let id = event.to_owned();
     let decide = move |board: &crate::calendar::Board| {
         let proposed = board.events.get(&id).filter(|event| event.status < EventStatus::Confirmed);

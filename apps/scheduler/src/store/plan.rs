@@ -61,7 +61,7 @@ impl Plan {
         let mut after = (**board).clone();
         changes.iter().for_each(|change| after.apply(change.clone()));
         if let Some(scan) = scan.filter(|_| wants_scan(&changes)) {
-            let conflicts = Change::Conflicts(scan(&after)?);
+            let conflicts = Change::Conflicts(scan(&after, author.at)?);
             after.apply(conflicts.clone());
             changes.push(conflicts);
         }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod agents;
+mod http;
 mod ics;
 mod models;
 mod parser;
@@ -10,6 +11,7 @@ mod recurrence;
 mod requests;
 mod route;
 mod series;
+mod served;
 mod stage;
 mod state;
 mod store;

@@ -84,6 +84,8 @@ pub(crate) enum EvalWhat {
     Suggestions,
     /// How many questions about the sample shop are answered right, and none wrong with confidence?
     Assistant,
+    /// How many sentences said to the sample family are understood, and none wrong that it is sure of?
+    Scheduler,
 }
 
 #[derive(Debug, Args)]

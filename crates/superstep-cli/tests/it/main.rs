@@ -12,6 +12,7 @@ mod names;
 #[cfg(unix)]
 mod people;
 mod runs;
+mod scheduler;
 mod serving;
 #[cfg(unix)]
 mod stops;

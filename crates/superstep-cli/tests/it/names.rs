@@ -48,7 +48,7 @@ fn bash_completes_commands_and_live_names() {
 #[test]
 fn names_of_graphs_threads_and_codes_are_told_live() {
     let folder = Folder::new("live-names");
-    assert!(folder.run(&["__names", "graphs"]).stdout.ends_with("review\nsuggestions\ntalk\ntitles\n"));
+    assert!(folder.run(&["__names", "graphs"]).stdout.ends_with("review\nscheduler\nsuggestions\ntalk\ntitles\n"));
     assert_eq!(folder.run(&["__names", "threads"]).stdout, "");
     folder.run(&["run", "titles", "--thread", "t1", "--input", r#"{"text":"a"}"#]);
     assert_eq!(folder.run(&["__names", "threads"]).stdout, "t1\n");

@@ -89,7 +89,7 @@ impl Folder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
         command.args(words).current_dir(&self.0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let variables = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "OPENAI_API_KEY"];
-        for variable in variables.into_iter().chain(["SUPERSTEP_WEIGHTS", "SUPERSTEP_ASSISTANT"]) {
+        for variable in variables.into_iter().chain(["SUPERSTEP_WEIGHTS", "SUPERSTEP_ASSISTANT", "SUPERSTEP_FAMILY"]) {
             command.env_remove(variable);
         }
         command.env("TZ", "UTC").env("TERM", "xterm");

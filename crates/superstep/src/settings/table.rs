@@ -55,6 +55,7 @@ pub(crate) const NO_SETTINGS: &[&str] = &[
     "DEBATES_AT_ONCE",
     "DEBATES_PER_HOUR",
     "EVIDENCE",
+    "FAMILY",
     "GRAPH_TOKEN",
     "GRAPH_URL",
     "PACE",

@@ -1,5 +1,6 @@
 //! The way of an event onto the calendar.
 
+use superstep::core::time::Time;
 use superstep::{Code, Result};
 use superstep_scheduler::calendar::{Board, Change, Event};
 use superstep_scheduler::models::{Conflict, EventStatus, Severity};
@@ -13,7 +14,7 @@ fn free(_: &Board, _: &Event) -> Result<Vec<Conflict>> {
 }
 
 /// Those that have the car at the same time.
-fn scan(board: &Board) -> Result<Vec<Conflict>> {
+fn scan(board: &Board, _: Time) -> Result<Vec<Conflict>> {
     let mut all = Vec::new();
     for event in board.events.values().filter(|event| event.status == EventStatus::Confirmed) {
         all.extend(car_is_taken(board, event)?);

@@ -1,0 +1,143 @@
+//! Who changed what, and taking the last change back.
+
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use superstep_server::{Asks, Body, Problem};
+use utoipa::{IntoParams, ToSchema};
+
+use super::asker::Asker;
+use super::instances::named;
+use crate::agents::words;
+use crate::app::Office;
+use crate::audit::{Entry, Image, Kind};
+use crate::calendar::{Change, Event};
+use crate::models::EventStatus;
+use crate::store::Undone;
+
+/// Who takes something back.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Undoing {
+    /// The id of a member.
+    user_id: String,
+}
+
+/// Takes back what a member changed last, within ten minutes.
+#[utoipa::path(
+    post, path = "/api/scheduler/undo", tag = "scheduler", request_body = Undoing,
+    responses(
+        (status = OK), (status = FORBIDDEN),
+        (status = CONFLICT, description = "There is nothing to take back, or somebody changed the same since"),
+    )
+)]
+pub(super) async fn undo(
+    Extension(office): Extension<Office>,
+    Body(undoing): Body<Undoing>,
+) -> Result<Json<Value>, Problem> {
+    let asker = Asker::new(&office, &undoing.user_id).await?;
+    match office.calendars().undo(office.family(), &undoing.user_id, asker.now).await? {
+        Undone::Done(done) => {
+            let ids: Vec<&str> = done.changes.iter().filter_map(event_id).collect();
+            Ok(Json(json!({ "undone": undone(&done.changes, &asker), "events": ids })))
+        }
+        Undone::Nothing => {
+            let problem = Problem::conflict("there is nothing to take back");
+            Err(problem.hint("only what you changed yourself in the last ten minutes can be"))
+        }
+        Undone::Touched(ids) => {
+            let names: Vec<&str> = ids.iter().map(|id| title(&asker, id)).collect();
+            let fact = format!("somebody has changed {} since", words::list(&names));
+            Err(Problem::conflict(fact).hint("change it by hand"))
+        }
+    }
+}
+
+/// What is looked back on.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Looking {
+    /// Who looks.
+    user_id: String,
+    /// At most this many; 50 unless said, 200 at most.
+    limit: Option<u32>,
+}
+
+/// What was changed last, the newest first.
+#[utoipa::path(
+    get, path = "/api/scheduler/audit", tag = "scheduler", params(Looking),
+    responses((status = OK), (status = FORBIDDEN))
+)]
+pub(super) async fn audit(
+    Extension(office): Extension<Office>,
+    Asks(looking): Asks<Looking>,
+) -> Result<Json<Value>, Problem> {
+    let asker = Asker::new(&office, &looking.user_id).await?;
+    let limit = looking.limit.unwrap_or(50).clamp(1, 200);
+    let entries = office.calendars().audit(office.family(), limit).await?;
+    let entries: Vec<Value> = entries.iter().map(|entry| line(entry, &asker)).collect();
+    Ok(Json(json!({ "entries": entries })))
+}
+
+fn line(entry: &Entry, asker: &Asker) -> Value {
+    let mut things: Vec<String> = Vec::new();
+    for thing in entry.images.iter().filter_map(|image| thing(image, asker)) {
+        if !things.contains(&thing) {
+            things.push(thing);
+        }
+    }
+    let what = if things.is_empty() { String::new() } else { format!(" {}", words::list(&things)) };
+    let text = format!("{}: {}{what}", named(&asker.board, &entry.who), entry.action.replace('_', " "));
+    json!({ "at": asker.written(entry.at), "who": entry.who, "action": entry.action, "text": text })
+}
+
+/// What a thing is called for who looks; conflicts are found by nobody in particular.
+fn thing(image: &Image, asker: &Asker) -> Option<String> {
+    let value = image.after.as_ref().or(image.before.as_ref())?;
+    match image.kind {
+        Kind::Conflicts => None,
+        Kind::Event => {
+            let event: Option<Event> = serde_json::from_value(value.clone()).ok();
+            let is_seen = event.as_ref().is_some_and(|event| asker.sees(event));
+            Some(match event.filter(|_| is_seen) {
+                Some(event) => words::quoted(&event.title),
+                None => "something private".to_owned(),
+            })
+        }
+        Kind::Family | Kind::Member | Kind::Calendar | Kind::Resource | Kind::Rule => {
+            Some(value["name"].as_str().unwrap_or(&image.id).to_owned())
+        }
+    }
+}
+
+fn event_id(change: &Change) -> Option<&str> {
+    match change {
+        Change::Event(event) => Some(&event.id),
+        Change::RemoveEvent(id) => Some(id),
+        _ => None,
+    }
+}
+
+/// In a sentence; `asker` has the calendar as it was before.
+fn undone(changes: &[Change], asker: &Asker) -> String {
+    let said = changes.iter().find_map(|change| match change {
+        Change::Event(event) if event.status == EventStatus::Rejected => {
+            Some(format!("{} is off the calendar again.", words::quoted(&event.title)))
+        }
+        Change::Event(event) => Some(format!("{} is as it was.", words::quoted(&event.title))),
+        Change::RemoveEvent(id) => Some(format!("{} is off the calendar again.", words::quoted(title(asker, id)))),
+        _ => None,
+    });
+    said.unwrap_or_else(|| "That is as it was.".to_owned())
+}
+
+/// What an event is called for who looks, or what has the id.
+fn title<'a>(asker: &'a Asker, id: &'a str) -> &'a str {
+    match asker.board.events.get(id) {
+        Some(event) if asker.sees(event) => &event.title,
+        Some(_) => "something private",
+        None => named(&asker.board, id),
+    }
+}

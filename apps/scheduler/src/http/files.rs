@@ -1,0 +1,173 @@
+//! Calendar files: what a member brings along, and what is taken away, once or again and again.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use superstep::{Code, Error, Result};
+use superstep_server::{Asks, Desk, Problem};
+use utoipa::IntoParams;
+
+use super::asker::{Asker, may_change};
+use super::feed;
+use super::refusal::invalid_query;
+use crate::app::Office;
+use crate::calendar::{Board, Calendar, Change, Role};
+use crate::ics::{self, MOST_BYTES, Reader, Report};
+
+/// Who brings a file, and where it goes.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Bringing {
+    /// The id of a member.
+    user_id: String,
+    /// The calendar that new events go into; the family's unless told.
+    calendar: Option<String>,
+}
+
+/// Reads a calendar file into the calendar. What cannot be read is reported, the rest is taken.
+#[utoipa::path(
+    post, path = "/api/scheduler/import", tag = "scheduler", params(Bringing),
+    request_body(content = String, content_type = "text/calendar", description = "The file; at most 10 MB"),
+    responses(
+        (status = OK, description = "What became of every part of the file"),
+        (status = FORBIDDEN), (status = NOT_FOUND, description = "There is no such calendar"),
+        (status = PAYLOAD_TOO_LARGE), (status = UNPROCESSABLE_ENTITY, description = "This is no calendar file"),
+    )
+)]
+pub(super) async fn bring(
+    Extension(office): Extension<Office>,
+    Asks(bringing): Asks<Bringing>,
+    file: Result<Bytes, BytesRejection>,
+) -> Result<Json<Value>, Problem> {
+    let asker = Asker::new(&office, &bringing.user_id).await?;
+    let calendar = calendar_for(&asker, bringing.calendar.as_deref())?;
+    let file = file.map_err(|rejection| match rejection.status().as_u16() {
+        413 => too_large(),
+        _ => Problem::new(400, Code::InputInvalid, "the file could not be read").internal(rejection),
+    })?;
+    if file.len() > MOST_BYTES {
+        return Err(too_large());
+    }
+    let report: Arc<OnceLock<Report>> = Arc::default();
+    let (told, now, user) = (report.clone(), asker.now, bringing.user_id.clone());
+    let decide = move |board: &Board| {
+        let imported = ics::import(&file, board, now, &calendar, &user)?;
+        check_changes(board, &user, &imported.changes)?;
+        // It is decided once.
+        let _ = told.set(imported.report);
+        Ok(imported.changes)
+    };
+    office.calendars().change(office.family(), &bringing.user_id, "import", decide).await?;
+    let report = report.get().ok_or_else(|| Error::internal("nothing was decided"))?;
+    Ok(Json(reported(report)))
+}
+
+fn too_large() -> Problem {
+    let detail = format!("the file has more than the {MOST_BYTES} bytes that are read");
+    Problem::new(413, Code::TooLarge, detail).hint("export a shorter time, or one calendar at a time")
+}
+
+/// The calendar that new events go into.
+fn calendar_for(asker: &Asker, wanted: Option<&str>) -> Result<String, Problem> {
+    let all = &asker.board.calendars;
+    let Some(id) = wanted else {
+        let shared = all.values().find(|calendar| calendar.owner.is_none()).or_else(|| all.values().next());
+        let missing = || Problem::not_found("the family has no calendar");
+        return shared.map(|calendar| calendar.id.clone()).ok_or_else(missing);
+    };
+    let known = all.get(id).ok_or_else(|| Problem::not_found(format!("there is no calendar `{id}`")))?;
+    let is_theirs = |calendar: &Calendar| calendar.owner.as_ref().is_none_or(|owner| *owner == asker.member.id);
+    if is_theirs(known) || asker.member.role == Role::Parent {
+        return Ok(id.to_owned());
+    }
+    Err(Problem::new(403, Code::PolicyRefused, format!("calendar `{id}` is somebody else's")))
+}
+
+/// A file may not change what whoever brings it may not.
+fn check_changes(board: &Board, user: &str, changes: &[Change]) -> Result<()> {
+    let mut touched = changes.iter().filter_map(|change| match change {
+        Change::Event(event) => board.events.get(&event.id),
+        Change::RemoveEvent(id) => board.events.get(id),
+        _ => None,
+    });
+    match touched.find(|event| !may_change(board, user, event)) {
+        Some(_) => Err(Error::new(Code::PolicyRefused, "the file changes an event that is not yours to change")
+            .help("leave out what others made, or ask a parent")),
+        None => Ok(()),
+    }
+}
+
+fn reported(report: &Report) -> Value {
+    let skipped = report.skipped.iter().map(|skipped| {
+        // Where a problem is why something was left out, it knows the line and the property.
+        let problem = report.problems.iter().find(|problem| problem.to_string() == skipped.reason);
+        json!({
+            "line": problem.map_or(skipped.entry.line, |problem| problem.line),
+            "property": problem.map(|problem| &problem.property),
+            "reason": problem.map_or(&skipped.reason, |problem| &problem.message),
+            "title": skipped.entry.title,
+        })
+    });
+    json!({
+        "created": report.created.len(),
+        "updated": report.updated.len() + report.removed.len(),
+        "unchanged": report.unchanged.len(),
+        "skipped": skipped.collect::<Vec<_>>(),
+        "problems": report.problems,
+    })
+}
+
+/// Who takes a file away.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Taking {
+    /// The secret of the feed, as `feed` of the settings has it.
+    key: Option<String>,
+    /// In place of the secret, a member: what they see, to be downloaded.
+    user_id: Option<String>,
+}
+
+/// The calendar as a file: a feed for whoever has the secret, or a download for a member.
+#[utoipa::path(
+    get, path = "/api/scheduler/calendar.ics", tag = "scheduler", params(Taking),
+    responses(
+        (status = OK, content_type = "text/calendar", body = String),
+        (status = FORBIDDEN), (status = NOT_FOUND, description = "That is not the secret"),
+    )
+)]
+pub(super) async fn calendar(
+    State(desk): State<Desk>,
+    Extension(office): Extension<Office>,
+    Asks(taking): Asks<Taking>,
+) -> Result<Response, Problem> {
+    match (taking.key, taking.user_id) {
+        (Some(key), None) => {
+            if !feed::is_same(&key, feed::key(&desk, &office).await?) {
+                return Err(Problem::not_found("there is no such feed"));
+            }
+            written(&*office.board().await?, Reader::Anybody)
+        }
+        (None, Some(user)) => {
+            let asker = Asker::new(&office, &user).await?;
+            let mut response = written(&asker.board, Reader::Member(user))?;
+            let name = HeaderValue::from_static("attachment; filename=\"calendar.ics\"");
+            response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
+            Ok(response)
+        }
+        _ => Err(invalid_query("key", "either `key` or `user_id` is needed")),
+    }
+}
+
+fn written(board: &Board, reader: Reader) -> Result<Response, Problem> {
+    let text = ics::export(board, &ics::Options { reader, calendar: None })?;
+    Ok(([(header::CONTENT_TYPE, "text/calendar; charset=utf-8")], text).into_response())
+}

@@ -1,0 +1,294 @@
+//! Members, things and rules of the family: listed for everybody, changed by parents.
+//!
+//! The three are alike, so that one set of routes serves them: the path says which. Bodies are the object itself together
+//! with `user_id`; an object that does not fit is refused with every place.
+
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde_json::{Map, Value, json};
+use superstep::{Code, Error, Result};
+use superstep_server::{Asks, Body, Problem};
+
+use super::asked::Whose;
+use super::asker::Asker;
+use super::refusal::{invalid, wrong};
+use crate::app::Office;
+use crate::calendar::{Board, Change, Role, RuleKind, Strength};
+use crate::models;
+
+/// What kind of thing a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Members,
+    Resources,
+    Rules,
+}
+
+impl Kind {
+    fn read(name: &str) -> Result<Self, Problem> {
+        match name {
+            "members" => Ok(Self::Members),
+            "resources" => Ok(Self::Resources),
+            "rules" => Ok(Self::Rules),
+            _ => Err(Problem::not_found(format!("there is nothing at `/api/scheduler/{name}`"))
+                .hint("`members`, `resources` and `rules` can be listed and changed")),
+        }
+    }
+
+    const fn one(self) -> &'static str {
+        match self {
+            Self::Members => "member",
+            Self::Resources => "resource",
+            Self::Rules => "rule",
+        }
+    }
+
+    fn all(self, board: &Board) -> Value {
+        match self {
+            Self::Members => json!(board.members.values().collect::<Vec<_>>()),
+            Self::Resources => json!(board.resources.values().collect::<Vec<_>>()),
+            Self::Rules => json!(board.rules.values().collect::<Vec<_>>()),
+        }
+    }
+
+    fn find(self, board: &Board, id: &str) -> Option<Value> {
+        match self {
+            Self::Members => board.members.get(id).map(|one| json!(one)),
+            Self::Resources => board.resources.get(id).map(|one| json!(one)),
+            Self::Rules => board.rules.get(id).map(|one| json!(one)),
+        }
+    }
+
+    /// The change that puts an object on the board.
+    fn put(self, object: Value) -> Result<Change> {
+        Ok(match self {
+            Self::Members => Change::Member(models::read(object)?),
+            Self::Resources => Change::Resource(models::read(object)?),
+            Self::Rules => Change::Rule(models::read(object)?),
+        })
+    }
+
+    fn gone(self, id: String) -> Change {
+        match self {
+            Self::Members => Change::RemoveMember(id),
+            Self::Resources => Change::RemoveResource(id),
+            Self::Rules => Change::RemoveRule(id),
+        }
+    }
+}
+
+/// Every member, resource or rule of the family, by id.
+#[utoipa::path(
+    get, path = "/api/scheduler/{kind}", tag = "scheduler",
+    params(("kind" = String, Path, description = "`members`, `resources` or `rules`"), Whose),
+    responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND))
+)]
+pub(super) async fn list(
+    Extension(office): Extension<Office>,
+    Path(kind): Path<String>,
+    Asks(whose): Asks<Whose>,
+) -> Result<Json<Value>, Problem> {
+    let read = Kind::read(&kind)?;
+    let asker = Asker::new(&office, &whose.user_id).await?;
+    Ok(Json(json!({ kind: read.all(&asker.board) })))
+}
+
+/// A new member, resource or rule; its id comes of its name unless it is given.
+#[utoipa::path(
+    post, path = "/api/scheduler/{kind}", tag = "scheduler",
+    params(("kind" = String, Path, description = "`members`, `resources` or `rules`")),
+    request_body(content = Value, description = "The object, and `user_id` of a parent"),
+    responses(
+        (status = CREATED), (status = FORBIDDEN, description = "Only parents change the family"), (status = NOT_FOUND),
+        (status = CONFLICT, description = "There is one of this id"),
+        (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers"),
+    )
+)]
+pub(super) async fn create(
+    Extension(office): Extension<Office>,
+    Path(kind): Path<String>,
+    Body(body): Body<Map<String, Value>>,
+) -> Result<Response, Problem> {
+    let (kind, (asker, mut object)) = (Kind::read(&kind)?, asked(&office, body).await?);
+    let id = match object.get("id") {
+        None | Some(Value::Null) => free_id(kind, &asker.board, object.get("name").and_then(Value::as_str)),
+        Some(Value::String(id)) if is_id(id) => id.clone(),
+        Some(_) => return Err(invalid("/id", "this cannot be an id", "use up to 64 letters, digits, `_` and `-`")),
+    };
+    if kind.find(&asker.board, &id).is_some() {
+        return Err(Problem::conflict(format!("there is a {} `{id}`", kind.one())).hint("change that one"));
+    }
+    object.insert("id".to_owned(), json!(id));
+    let written = put(&office, &asker, (kind, &id), Value::Object(object)).await?;
+    Ok((StatusCode::CREATED, Json(written)).into_response())
+}
+
+/// Changes a member, resource or rule; fields that are not named stay.
+#[utoipa::path(
+    patch, path = "/api/scheduler/{kind}/{id}", tag = "scheduler",
+    params(("kind" = String, Path, description = "`members`, `resources` or `rules`"), ("id" = String, Path)),
+    request_body(content = Value, description = "Fields of the object, and `user_id` of a parent"),
+    responses(
+        (status = OK), (status = FORBIDDEN, description = "Only parents change the family"), (status = NOT_FOUND),
+        (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers"),
+    )
+)]
+pub(super) async fn change(
+    Extension(office): Extension<Office>,
+    Path((kind, id)): Path<(String, String)>,
+    Body(body): Body<Map<String, Value>>,
+) -> Result<Json<Value>, Problem> {
+    let (kind, (asker, object)) = (Kind::read(&kind)?, asked(&office, body).await?);
+    if object.get("id").is_some_and(|given| *given != id.as_str()) {
+        return Err(invalid("/id", "an id stays as it is", "leave it out"));
+    }
+    let mut known = kind.find(&asker.board, &id).ok_or_else(|| missing(kind, &id))?;
+    if let Value::Object(known) = &mut known {
+        known.extend(object);
+    }
+    Ok(Json(put(&office, &asker, (kind, &id), known).await?))
+}
+
+/// Removes a member, resource or rule that nothing names any more.
+#[utoipa::path(
+    delete, path = "/api/scheduler/{kind}/{id}", tag = "scheduler",
+    params(("kind" = String, Path, description = "`members`, `resources` or `rules`"), ("id" = String, Path), Whose),
+    responses(
+        (status = NO_CONTENT), (status = FORBIDDEN, description = "Only parents change the family"), (status = NOT_FOUND),
+        (status = CONFLICT, description = "Something still names it"),
+    )
+)]
+pub(super) async fn remove(
+    Extension(office): Extension<Office>,
+    Path((kind, id)): Path<(String, String)>,
+    Asks(whose): Asks<Whose>,
+) -> Result<StatusCode, Problem> {
+    let kind = Kind::read(&kind)?;
+    let asker = Asker::new(&office, &whose.user_id).await?;
+    asker.must_be_parent()?;
+    kind.find(&asker.board, &id).ok_or_else(|| missing(kind, &id))?;
+    let action = format!("remove_{}", kind.one());
+    let decide = move |board: &Board| changed(board, kind.gone(id));
+    let changed = office.calendars().change(office.family(), &asker.member.id, &action, decide).await;
+    match changed {
+        Ok(_) => Ok(StatusCode::NO_CONTENT),
+        // That something names it is how things stand, and nothing wrong with the request.
+        Err(error) if error.code() == Code::TypeMismatch => {
+            let problem = Problem::conflict(error.message());
+            Err(error.advice().into_iter().fold(problem, |problem, advice| problem.hint(advice)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Who asks, and what they send: parents only.
+async fn asked(office: &Office, mut body: Map<String, Value>) -> Result<(Asker, Map<String, Value>), Problem> {
+    let user = match body.remove("user_id") {
+        Some(Value::String(user)) => user,
+        _ => return Err(invalid("/user_id", "this is missing", "the id of a member")),
+    };
+    let asker = Asker::new(office, &user).await?;
+    asker.must_be_parent()?;
+    Ok((asker, body))
+}
+
+/// Writes an object, and gives it as it was written.
+async fn put(office: &Office, asker: &Asker, (kind, id): (Kind, &str), object: Value) -> Result<Value, Problem> {
+    let change = kind.put(object)?;
+    check(&change)?;
+    let action = format!("change_{}", kind.one());
+    let decide = move |board: &Board| changed(board, change);
+    let changed = office.calendars().change(office.family(), &asker.member.id, &action, decide).await?;
+    Ok(kind.find(&changed.board, id).unwrap_or_default())
+}
+
+/// What the types cannot say.
+fn check(change: &Change) -> Result<()> {
+    let (name, problem) = match change {
+        Change::Member(member) => (&member.name, None),
+        Change::Resource(thing) => (&thing.name, None),
+        Change::Rule(rule) => {
+            let is_weight = !matches!(rule.strength, Strength::Soft(weight) if !(1..=10).contains(&weight));
+            let days = match &rule.kind {
+                RuleKind::BlockedWindow { days, .. } | RuleKind::PreferredWindow { days, .. } => days.as_slice(),
+                _ => &[],
+            };
+            let are_days = days.iter().all(|day| (1..=7).contains(day));
+            let weight = (!is_weight).then(|| wrong("/strength/soft", "a weight goes from 1 to 10"));
+            (&rule.name, weight.or_else(|| (!are_days).then(|| wrong("/kind/days", "days go from 1 to 7"))))
+        }
+        _ => return Ok(()),
+    };
+    if name.trim().is_empty() {
+        return Err(wrong("/name", "this is empty"));
+    }
+    problem.map_or(Ok(()), Err)
+}
+
+/// The change, unless nobody would be left who may change the family.
+fn changed(board: &Board, change: Change) -> Result<Vec<Change>> {
+    let mut after = board.clone();
+    after.apply(change.clone());
+    if after.members.values().any(|member| member.role == Role::Parent) {
+        return Ok(vec![change]);
+    }
+    Err(Error::new(Code::TypeMismatch, "the last parent stays one").help("make somebody else a parent first"))
+}
+
+fn missing(kind: Kind, id: &str) -> Problem {
+    Problem::not_found(format!("there is no {} `{id}`", kind.one()))
+}
+
+fn is_id(text: &str) -> bool {
+    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&text.len()) && text.bytes().all(is_sign)
+}
+
+/// An id that nothing of the kind has, out of a name.
+fn free_id(kind: Kind, board: &Board, name: Option<&str>) -> String {
+    let name: String = name.unwrap_or_default().to_lowercase();
+    let name: String =
+        name.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign } else { '-' }).take(40).collect();
+    let name = Some(name.trim_matches('-')).filter(|name| !name.is_empty()).unwrap_or(kind.one());
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut ids = std::iter::once(name.to_owned()).chain(numbered);
+    ids.find(|id| kind.find(board, id).is_none()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    /// R-FAM-95: ids come of names, and are taken once.
+    #[test]
+    fn ids_come_of_names() {
+        let board = sample::plain();
+        for (name, id) in [
+            (Some("Grandma Rose"), "grandma-rose"),
+            (Some("Mom"), "mom-2"),
+            (Some("Åsa"), "sa"),
+            (Some("祖母"), "member"),
+            (None, "member"),
+        ] {
+            assert_eq!(free_id(Kind::Members, &board, name), id, "{name:?}");
+        }
+    }
+
+    /// R-FAM-100: a weight goes from 1 to 10, and days are those of a week.
+    #[test]
+    fn what_the_types_cannot_say_is_checked() {
+        let rule = |strength: Value, days: Value| {
+            let kind = json!({ "kind": "blocked_window", "days": days, "from": "09:00:00", "to": "10:00:00" });
+            check(&Kind::Rules.put(json!({ "id": "r", "name": "R", "kind": kind, "strength": strength })).unwrap())
+        };
+        assert!(rule(json!("hard"), json!([1, 7])).is_ok() && rule(json!({ "soft": 10 }), json!([])).is_ok());
+        for (strength, days, place) in
+            [(json!({ "soft": 11 }), json!([]), "/strength/soft"), (json!("hard"), json!([0]), "/kind/days")]
+        {
+            assert_eq!(rule(strength, days).unwrap_err().problems()[0].pointer, place);
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! Requests over HTTP: said in plain words, asked about, answered, refused.
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use superstep_scheduler::sample;
+use superstep_scheduler::store::Place;
+use superstep_server::{Config, Limit, Stores};
+
+use crate::served::{Folder, Served, places, served, settings, soccer, started, sunday, with};
+
+mod events;
+mod files;
+mod things;
+
+/// R-FAM-111, R-FAM-115: a sentence lands on the calendar, and the answer says all of it.
+#[tokio::test]
+async fn plain_words_land_on_the_calendar() {
+    let (family, day) = (served().await, sunday(3));
+    let answer = family.say("mom", &soccer(day)).await;
+    let keys: Vec<&String> = answer.as_object().unwrap().keys().collect();
+    let expected = [
+        "agent_outputs",
+        "errors",
+        "explanation",
+        "messages",
+        "result",
+        "status",
+        "understood",
+        "waiting",
+        "workflow_id",
+        "workflow_steps",
+    ];
+    let mut sorted = keys.clone();
+    sorted.sort();
+    assert_eq!(sorted, expected);
+    assert_eq!((&answer["status"], &answer["waiting"]), (&json!("completed"), &Value::Null));
+    let steps = ["nl_parser", "scheduling", "resource_manager", "conflict_detection", "confirm_event"];
+    assert_eq!(answer["workflow_steps"], json!(steps));
+    assert_eq!((&answer["result"]["action"], &answer["errors"]), (&json!("created"), &json!([])));
+    let event = &answer["result"]["event"];
+    assert_eq!((&event["title"], &event["status"]), (&json!("Soccer practice"), &json!("confirmed")));
+    assert!(event["start"].as_str().unwrap().starts_with(&format!("{day}T14:00:00-0")), "{event}");
+    assert_eq!(event["participants"], json!([{ "id": "emma", "name": "Emma", "is_required": true }]));
+    assert_eq!(event["resources"], json!([{ "id": "car", "name": "car" }]));
+    assert_eq!(answer["result"]["events"], json!([event]));
+    let found = answer["understood"]["found"].as_array().unwrap();
+    let parts: Vec<&str> = found.iter().filter_map(|piece| piece["part"].as_str()).collect();
+    for part in ["intent", "title", "date", "time", "people", "resources"] {
+        assert!(parts.contains(&part), "{part}: {parts:?}");
+    }
+    assert!(answer["understood"]["confidence"].as_f64().unwrap() >= 0.9);
+    let roles: Vec<&Value> = answer["messages"].as_array().unwrap().iter().map(|line| &line["role"]).collect();
+    assert_eq!(roles, ["user", "assistant"]);
+    let id = answer["workflow_id"].as_str().unwrap();
+    assert_eq!(family.get(&format!("/threads/{id}?user_id=mom")).await, (200, answer.clone()));
+    let (_, listed) = family.get("/threads?user_id=mom").await;
+    assert_eq!(listed["threads"][0]["workflow_id"], id);
+    assert_eq!(listed["threads"][0]["title"], soccer(day));
+    assert_eq!(family.on("dad", day).await.len(), 1);
+    assert_eq!(family.get("/threads?user_id=dad").await.1["threads"], json!([]));
+}
+
+/// R-FAM-122, R-FAM-123: what is refused is so before anything is done, and says where.
+#[tokio::test]
+async fn what_cannot_be_asked_is_refused() {
+    let family = served().await;
+    let (long, just) = ("x".repeat(2_001), "x ".repeat(1_000));
+    let rows = [
+        (json!({ "user_id": "mom" }), 422, "/text"),
+        (json!({ "user_id": "mom", "text": "" }), 422, "/text"),
+        (json!({ "user_id": "mom", "text": " \n\t" }), 422, "/text"),
+        (json!({ "user_id": "mom", "text": 7 }), 422, "/text"),
+        (json!({ "user_id": "mom", "text": long }), 422, "/text"),
+        (json!({ "text": "Piano" }), 422, "/user_id"),
+        (json!({ "user_id": "mom", "text": "Piano", "when": "now" }), 422, "/when"),
+        (json!({ "user_id": "mom", "text": "Piano", "conversation_id": "mine" }), 422, "/conversation_id"),
+        (json!({ "user_id": "nobody", "text": "Piano" }), 403, ""),
+        (json!({ "user_id": "", "text": "Piano" }), 403, ""),
+    ];
+    for route in ["/events", "/query"] {
+        for (body, status, place) in &rows {
+            let (got, problem) = family.post(route, body.clone()).await;
+            assert_eq!(got, *status, "{route} {problem}");
+            assert!(place.is_empty() || places(&problem).contains(place), "{route} {place}: {problem}");
+            assert!(problem["detail"].is_string() && problem["code"].is_string(), "{problem}");
+        }
+    }
+    assert_eq!(family.post("/events", json!({ "user_id": "mom", "text": just })).await.0, 200, "2,000 are allowed");
+    assert_eq!(family.get("/audit?user_id=mom").await.1["entries"].as_array().unwrap().len(), 1);
+}
+
+/// R-FAM-123: nobody is told anything who is not of the family, on any route.
+#[tokio::test]
+async fn strangers_are_told_nothing() {
+    let family = served().await;
+    let routes = [
+        "/settings?user_id=x",
+        "/threads?user_id=x",
+        "/threads/conv_0000000000000000?user_id=x",
+        "/events?user_id=x&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z",
+        "/events/evt?user_id=x",
+        "/members?user_id=x",
+        "/resources?user_id=x",
+        "/rules?user_id=x",
+        "/audit?user_id=x",
+        "/calendar.ics?user_id=x",
+    ];
+    for route in routes {
+        assert_eq!(family.get(route).await.0, 403, "{route}");
+    }
+    let nobody = json!({ "user_id": "x" });
+    assert_eq!(family.post("/undo", nobody.clone()).await.0, 403);
+    assert_eq!(family.patch("/events/evt", nobody.clone()).await.0, 403);
+    assert_eq!(family.patch("/members/mom", nobody).await.0, 403);
+    assert_eq!(family.delete("/events/evt?user_id=x").await.0, 403);
+    assert_eq!(family.delete("/rules/r?user_id=x").await.0, 403);
+    assert_eq!(family.bring("user_id=x", "").await.status(), 403);
+    let (status, open) = family.get("/settings").await;
+    assert_eq!((status, open["members"].as_array().unwrap().len(), open.get("rules")), (200, 3, None));
+}
+
+/// R-FAM-111: the settings tell who asks what the family is, has and may say.
+#[tokio::test]
+async fn settings_tell_what_a_page_needs() {
+    let (_, told) = served().await.get("/settings?user_id=emma").await;
+    assert_eq!((&told["me"], &told["parser"]["label"]), (&json!("emma"), &json!("rule-based parser")));
+    assert_eq!((&told["family"]["zone"], &told["family"]["always_ask"]), (&json!(sample::ZONE), &json!(false)));
+    assert!(
+        told["now"].as_str().unwrap().ends_with(":00") && told["feed"].as_str().unwrap().contains("?key="),
+        "{told}"
+    );
+    assert_eq!((told["resources"].as_array().unwrap().len(), &told["rules"]), (2, &json!([])));
+}
+
+/// R-FAM-116, R-FAM-87, R-FAM-131: what stands in the way is asked about; an answer is for one question, fits it, and is
+/// taken once.
+#[tokio::test]
+async fn a_conflict_is_asked_about() {
+    let (family, day) = (served().await, sunday(3));
+    family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30 high priority")).await;
+    let asked = family.say("mom", &soccer(day)).await;
+    let waiting = &asked["waiting"];
+    assert_eq!((&asked["status"], &waiting["kind"]), (&json!("awaiting_user"), &json!("resolution")));
+    assert_eq!((&waiting["recommended"], &asked["result"]["action"]), (&json!("res_1"), &json!("none")));
+    assert_eq!(waiting["conflicts"][0]["conflicting_event_title"], "Dentist");
+    assert_eq!(asked["explanation"], waiting["question"]);
+    assert_eq!(asked["workflow_steps"].as_array().unwrap().last().unwrap(), "resolution");
+    let tentative = family.on("dad", day).await;
+    assert!(tentative.iter().any(|event| event["is_tentative"] == true), "{tentative:?}");
+
+    for wrong in [json!({ "resolution_id": "res_99" }), json!({}), json!({ "confirm": true }), json!("res_1")] {
+        let (status, problem) = family.answer("mom", &asked, wrong.clone()).await;
+        assert_eq!((status, &problem["code"]), (422, &json!("SS-019")), "{wrong}: {problem}");
+        assert!(places(&problem).iter().all(|place| place.starts_with("/answer")), "{problem}");
+    }
+    assert_eq!(family.answer("dad", &asked, json!({ "resolution_id": "res_1" })).await.0, 403);
+    let mut other = asked.clone();
+    other["waiting"]["question_id"] = json!("another");
+    assert_eq!(family.answer("mom", &other, json!({ "resolution_id": "res_1" })).await.0, 409);
+
+    let (status, done) = family.answer("mom", &asked, json!({ "resolution_id": "res_1" })).await;
+    assert_eq!((status, &done["status"], &done["result"]["action"]), (200, &json!("completed"), &json!("created")));
+    assert!(done["result"]["event"]["start"].as_str().unwrap().contains("T15:30:00"), "{done}");
+    assert!(done["workflow_steps"].as_array().unwrap().contains(&json!("apply_resolution")), "{done}");
+    let (status, problem) = family.answer("mom", &asked, json!({ "resolution_id": "res_1" })).await;
+    assert_eq!((status, &problem["thread_id"]), (409, &asked["workflow_id"]), "{problem}");
+    assert_eq!(family.get("/threads/conv_0000000000000000?user_id=mom").await.0, 404);
+}
+
+/// R-FAM-83, R-FAM-87: who declines gets nothing, and is told so.
+#[tokio::test]
+async fn what_is_declined_is_not_planned() {
+    let (family, day) = (served().await, sunday(3));
+    family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30")).await;
+    let asked = family.say("mom", &soccer(day)).await;
+    let (_, done) = family.answer("mom", &asked, json!({ "decline": true })).await;
+    assert_eq!((&done["status"], &done["result"]["action"]), (&json!("completed"), &json!("declined")), "{done}");
+    assert_eq!(family.on("mom", day).await.len(), 1);
+}
+
+/// R-FAM-117, R-FAM-124, R-FAM-125, R-FAM-126, R-FAM-127: what is not clear is asked about, and nothing is written.
+#[tokio::test]
+async fn what_is_not_clear_is_asked_about() {
+    let (family, day) = (served().await, sunday(3));
+    for hour in [9, 11] {
+        family.plan("mom", &format!("Schedule dentist for Emma on {day} at {hour}am")).await;
+    }
+    let rows = [
+        ("Do the thing with grandma", None),
+        ("Soccer on 30 February at 2pm", None),
+        ("Soccer tomorrow at 25:00", None),
+        ("Soccer tomorrow from 4pm to 3pm", None),
+        ("Soccer yesterday at 2pm", None),
+        ("Schedule soccer for Emmma tomorrow at 2pm", Some("emma")),
+        ("cancel the dentist", Some("evt_")),
+    ];
+    for (text, choice) in rows {
+        let asked = family.say("mom", text).await;
+        let waiting = &asked["waiting"];
+        assert_eq!((&asked["status"], &waiting["kind"]), (&json!("awaiting_user"), &json!("clarification")), "{text}");
+        assert!(!waiting["question"].as_str().unwrap().is_empty(), "{text}");
+        let choices = waiting["choices"].as_array().unwrap();
+        let has = |id: &str| choices.iter().any(|one| one["id"].as_str().unwrap().starts_with(id));
+        assert!(choice.is_none_or(has), "{text}: {choices:?}");
+        assert_eq!(family.answer("mom", &asked, json!({ "text": " " })).await.0, 422, "{text}");
+    }
+    assert_eq!(family.on("mom", day).await.len(), 2);
+    let asked = family.say("mom", "Do the thing with grandma").await;
+    let words = json!({ "text": format!("dinner with grandma on {day} at 18:00") });
+    let (_, done) = family.answer("mom", &asked, words).await;
+    assert_eq!(done["status"], "completed", "{done}");
+    let said = done["messages"].as_array().unwrap().iter().filter(|line| line["role"] == "user").count();
+    assert_eq!((said, family.on("mom", day).await.len()), (2, 3));
+}
+
+/// R-FAM-118, R-FAM-109: a question is answered and changes nothing; what is no question is refused there.
+#[tokio::test]
+async fn a_question_changes_nothing() {
+    let family = served().await;
+    let ask = |text: &str| json!({ "text": text, "user_id": "emma" });
+    let (status, answer) = family.post("/query", ask("When is everyone free this weekend?")).await;
+    assert_eq!(
+        (status, &answer["status"], &answer["result"]["action"]),
+        (200, &json!("completed"), &json!("answered"))
+    );
+    assert_eq!(answer["result"]["query"]["query_type"], "availability");
+    assert!(!answer["result"]["query"]["results"]["free"].as_array().unwrap().is_empty(), "{answer}");
+    assert_eq!(answer["workflow_steps"], json!(["nl_parser", "query"]));
+    let (status, problem) = family.post("/query", ask(&soccer(sunday(3)))).await;
+    assert_eq!((status, places(&problem)), (422, vec!["/text"]), "{problem}");
+    assert_eq!(family.get("/audit?user_id=mom").await.1["entries"].as_array().unwrap().len(), 1);
+}
+
+/// R-FAM-22, R-FAM-23: a conversation goes on, and tells only of its last request; somebody else's is theirs.
+#[tokio::test]
+async fn a_conversation_goes_on() {
+    let (family, day) = (served().await, sunday(3));
+    let first = family.say("mom", &soccer(day)).await;
+    let body =
+        |user: &str, text: &str| json!({ "text": text, "user_id": user, "conversation_id": first["workflow_id"] });
+    let (status, second) = family.post("/events", body("mom", "When is everyone free this weekend?")).await;
+    assert_eq!((status, &second["workflow_id"]), (200, &first["workflow_id"]), "{second}");
+    assert_eq!((&second["result"]["action"], &second["result"]["event"]), (&json!("answered"), &Value::Null));
+    assert_eq!(second["messages"].as_array().unwrap().len(), 4);
+    assert_eq!(second["workflow_steps"], json!(["nl_parser", "query"]));
+    assert_eq!(family.post("/events", body("dad", "Piano")).await.0, 403);
+    let path = format!("/threads/{}?user_id=dad", first["workflow_id"].as_str().unwrap());
+    assert_eq!(family.get(&path).await.0, 403);
+}
+
+/// R-FAM-93: whoever says something else leaves what was asked about, and it no longer stands on the calendar.
+#[tokio::test]
+async fn a_question_that_is_left_leaves_nothing() {
+    let (family, day) = (served().await, sunday(3));
+    family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30")).await;
+    let asked = family.say("mom", &soccer(day)).await;
+    assert_eq!(family.on("mom", day).await.len(), 2);
+    let body = json!({ "text": "What is on this weekend?", "user_id": "mom", "conversation_id": asked["workflow_id"] });
+    assert_eq!(family.post("/events", body).await.0, 200);
+    assert_eq!(family.on("mom", day).await.len(), 1);
+}
+
+/// R-FAM-120, R-FAM-91: two parents want the car for the same hour at once; one has it, the other is told, never both.
+#[tokio::test]
+async fn two_parents_want_the_car() {
+    let family = served().await;
+    for weeks in 3..7 {
+        let day = sunday(weeks);
+        let shop = |who: &str| format!("Schedule shopping for {who} on {day} at 10am with the car");
+        let (mom, dad) = (shop("Mom"), shop("Dad"));
+        let (mom, dad) = tokio::join!(family.say("mom", &mom), family.say("dad", &dad));
+        let mut statuses = [mom["status"].as_str().unwrap(), dad["status"].as_str().unwrap()];
+        statuses.sort_unstable();
+        assert_eq!(statuses, ["awaiting_user", "completed"], "{mom} {dad}");
+        let told = if mom["status"] == "awaiting_user" { &mom } else { &dad };
+        assert_eq!(told["waiting"]["conflicts"][0]["type"], "resource_conflict", "{told}");
+        let confirmed = family.on("mom", day).await.iter().filter(|event| event["is_tentative"] == false).count();
+        assert_eq!(confirmed, 1);
+    }
+}
+
+async fn on_files(folder: &Folder) -> Served {
+    let place = Place::Sqlite(folder.path().join("scheduler.db"));
+    let stores = Stores::sqlite(folder.path().join("threads.db")).await.unwrap();
+    started(settings(place, sample::plain()), Config::new(stores)).await
+}
+
+/// R-FAM-121: stopped while it waits for an answer, the same question is there again, and the answer completes it.
+#[tokio::test]
+async fn a_question_is_there_after_a_restart() {
+    let (folder, day) = (Folder::new(), sunday(3));
+    let first = on_files(&folder).await;
+    first.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30")).await;
+    let asked = first.say("mom", &soccer(day)).await;
+    let feed = first.get("/settings?user_id=mom").await.1["feed"].clone();
+    first.server.shutdown().await;
+
+    let second = on_files(&folder).await;
+    let path = format!("/threads/{}?user_id=mom", asked["workflow_id"].as_str().unwrap());
+    assert_eq!(second.get(&path).await, (200, asked.clone()));
+    assert_eq!(second.get("/settings?user_id=mom").await.1["feed"], feed, "an address that was given stays good");
+    let (status, done) = second.answer("mom", &asked, json!({ "resolution_id": "res_1" })).await;
+    assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
+    assert_eq!(second.on("mom", day).await.len(), 2);
+}
+
+/// R-FAM-132: a calendar that somebody else holds is waited for, then it is 503; the state says failed, nothing is
+/// half-written, and afterwards it goes on.
+#[tokio::test]
+async fn a_calendar_that_is_held_is_told() {
+    let (folder, day) = (Folder::new(), sunday(3));
+    let family = on_files(&folder).await;
+    assert_eq!(family.get("/settings").await.0, 200);
+    let holder = Connection::open(folder.path().join("scheduler.db")).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let body = json!({ "text": soccer(day), "user_id": "mom" });
+    let (status, problem) = family.post("/events", body).await;
+    assert_eq!((status, &problem["code"], &problem["retryable"]), (503, &json!("SS-029"), &json!(true)), "{problem}");
+    holder.execute_batch("COMMIT").unwrap();
+    let (_, failed) = family.get(&format!("/threads/{}?user_id=mom", problem["thread_id"].as_str().unwrap())).await;
+    assert_eq!(failed["status"], "failed", "{failed}");
+    let errors = failed["errors"].as_array().unwrap();
+    assert!(errors.len() > 1 && errors.iter().all(|error| error["error_type"] == "StoreUnavailable"), "{failed}");
+    assert!(family.on("mom", day).await.is_empty());
+    family.plan("mom", &soccer(day)).await;
+}
+
+/// R-FAM-113, R-CLI-3: the sample family is there with its weeks, and made once.
+#[tokio::test]
+async fn the_sample_family_is_made_once() {
+    let folder = Folder::new();
+    let open = || async {
+        let place = Place::Sqlite(folder.path().join("scheduler.db"));
+        started(settings(place, sample::family()), Config::new(Stores::memory())).await
+    };
+    let family = open().await;
+    let path = "/events?user_id=mom&from=2026-01-12T00:00:00-05:00&to=2026-01-19T00:00:00-05:00";
+    let titles = |found: Value| -> Vec<String> {
+        let events = found["events"].as_array().unwrap();
+        events.iter().filter_map(|event| event["title"].as_str().map(str::to_owned)).collect()
+    };
+    let before = titles(family.get(path).await.1);
+    assert!(before.iter().any(|title| title == "Dentist") && before.len() > 20, "{before:?}");
+    family.server.shutdown().await;
+    assert_eq!(titles(open().await.get(path).await.1), before);
+}
+
+/// R-SRV-16: an address that asks too often is told when it may again.
+#[tokio::test]
+async fn an_address_has_a_limit() {
+    let limit = Limit { most: 1, within: Duration::from_secs(60), at_once: 9 };
+    let few = superstep_scheduler::Settings { limit, ..settings(Place::Memory, sample::plain()) };
+    let family = started(few, Config::new(Stores::memory())).await;
+    let asked = family.say("mom", "Do the thing with grandma").await;
+    let body = json!({ "text": "Piano", "user_id": "mom" });
+    assert_eq!(family.post("/events", body).await.0, 429);
+    let words = json!({ "text": format!("dinner with grandma on {} at 18:00", sunday(3)) });
+    assert_eq!(family.answer("mom", &asked, words).await.0, 200, "an answer belongs to what was counted");
+}
+
+/// R-FAM-92: a family that always wants to be asked is, and who says no gets nothing.
+#[tokio::test]
+async fn a_family_that_is_always_asked() {
+    let mut board = sample::plain();
+    let always = superstep_scheduler::calendar::Family { always_ask: true, ..(*board.family).clone() };
+    board.apply(superstep_scheduler::calendar::Change::Family(always));
+    let (family, day) = (with(board).await, sunday(3));
+    for (confirm, action, count) in [(false, "declined", 0), (true, "created", 1)] {
+        let asked = family.say("mom", &soccer(day)).await;
+        assert_eq!(asked["waiting"]["kind"], "confirmation", "{asked}");
+        assert_eq!(asked["workflow_steps"].as_array().unwrap().last().unwrap(), "confirm_event");
+        let (_, done) = family.answer("mom", &asked, json!({ "confirm": confirm })).await;
+        assert_eq!(done["result"]["action"], action, "{done}");
+        assert_eq!(family.on("mom", day).await.len(), count);
+    }
+}

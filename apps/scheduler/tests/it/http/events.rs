@@ -1,0 +1,242 @@
+//! The calendar over HTTP without words: looked at, changed, cancelled, undone.
+
+use serde_json::{Value, json};
+use superstep_scheduler::calendar::{Calendar, Change, Visibility};
+use superstep_scheduler::sample;
+
+use crate::served::{Served, places, served, soccer, sunday, with};
+
+fn path_of(event: &Value) -> String {
+    format!("/events/{}", event["event_id"].as_str().unwrap())
+}
+
+fn as_mom(more: Value) -> Value {
+    let mut body = json!({ "user_id": "mom" });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+/// R-FAM-111: what cannot be looked at is refused with its place.
+#[tokio::test]
+async fn a_stretch_of_time_has_bounds() {
+    let family = served().await;
+    let rows = [
+        ("from=2026-01-01T00:00:00Z&to=2027-02-05T00:00:00Z", 200, ""),
+        ("from=2026-01-01T00:00:00Z&to=2027-02-05T00:00:01Z", 422, "/to"),
+        ("from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", 422, "/to"),
+        ("from=2026-01-01&to=2026-01-02T00:00:00Z", 422, "/from"),
+        ("from=2026-02-30T00:00:00Z&to=2026-03-01T00:00:00Z", 422, "/from"),
+        ("from=2026-01-01T00:00:00Z", 422, ""),
+    ];
+    for (query, status, place) in rows {
+        let (got, problem) = family.get(&format!("/events?user_id=mom&{query}")).await;
+        assert_eq!(got, status, "{query}: {problem}");
+        assert!(place.is_empty() || places(&problem) == [place], "{query}: {problem}");
+    }
+}
+
+/// R-FAM-109: what somebody keeps private is "busy" for others, who cannot change it.
+#[tokio::test]
+async fn what_is_private_is_busy() {
+    let mut board = sample::family();
+    let (id, name) = ("moms".to_owned(), "Mom's".to_owned());
+    board.apply(Change::Calendar(Calendar {
+        id,
+        name,
+        owner: Some("mom".to_owned()),
+        visibility: Visibility::Private,
+    }));
+    let mut event = (*board.events["book-club"]).clone();
+    event.calendar = "moms".to_owned();
+    board.apply(Change::Event(Box::new(event)));
+    let family = with(board).await;
+    let (_, own) = family.get("/events/book-club?user_id=mom").await;
+    assert_eq!(
+        (&own["title"], &own["is_busy"], &own["may_change"]),
+        (&json!("Book club"), &json!(false), &json!(true))
+    );
+    let (_, seen) = family.get("/events/book-club?user_id=dad").await;
+    assert_eq!((&seen["title"], &seen["is_busy"], &seen["may_change"]), (&json!("busy"), &json!(true), &json!(false)));
+    assert_eq!((&seen["start"], &seen["participants"], &seen["owner"]), (&own["start"], &json!([]), &Value::Null));
+    let refused = family.patch("/events/book-club", json!({ "user_id": "dad", "title": "Pub" })).await;
+    assert_eq!(refused.0, 403, "{}", refused.1);
+    let calendars = family.get("/settings?user_id=dad").await.1["calendars"].clone();
+    assert_eq!(calendars.as_array().unwrap().len(), 1);
+    let file = family.get("/calendar.ics?user_id=dad").await.1;
+    assert!(file.as_str().unwrap().contains("SUMMARY:Busy") && !file.to_string().contains("Book club"));
+}
+
+/// R-FAM-111: what is wrong with a change is said with its place, and nothing is written.
+#[tokio::test]
+async fn a_change_that_cannot_be_is_refused() {
+    let (family, day) = (served().await, sunday(3));
+    let path = path_of(&family.plan("mom", &soccer(day)).await);
+    let rows = [
+        (json!({ "title": " " }), 422, "/title"),
+        (json!({ "start": "soon" }), 422, "/start"),
+        (json!({ "start": format!("{day}T16:00:00"), "end": format!("{day}T15:00:00") }), 422, "/end"),
+        (json!({ "participants": [{ "id": "emma" }, { "id": "rex" }] }), 422, "/participants/1/id"),
+        (json!({ "resources": ["boat"] }), 422, "/resources/0"),
+        (json!({ "priority": "urgent" }), 422, "/priority"),
+        (json!({ "colour": "red" }), 422, "/colour"),
+        (json!({ "which": "some" }), 422, "/which"),
+        (json!({ "user_id": "dad", "title": "Match" }), 200, ""),
+    ];
+    for (more, status, place) in rows {
+        let (got, problem) = family.patch(&path, as_mom(more.clone())).await;
+        assert_eq!(got, status, "{more}: {problem}");
+        assert!(place.is_empty() || places(&problem).contains(&place), "{more}: {problem}");
+    }
+    assert_eq!(family.patch("/events/none", as_mom(json!({ "title": "x" }))).await.0, 404);
+    assert_eq!(family.get("/events/none?user_id=mom").await.0, 404);
+    assert_eq!(family.delete("/events/none?user_id=mom").await.0, 404);
+    // Children change their own.
+    assert_eq!(family.patch(&path, json!({ "user_id": "emma", "title": "Chess" })).await.0, 403);
+    assert_eq!(family.delete(&format!("{path}?user_id=emma")).await.0, 403);
+    let own = path_of(&family.plan("emma", &format!("Schedule chess on {day} at 6pm")).await);
+    assert_eq!(family.patch(&own, json!({ "user_id": "emma", "title": "Go" })).await.1["event"]["title"], "Go");
+}
+
+/// R-FAM-128: a rule that is malformed, never falls or falls too often is refused with the part that is wrong.
+#[tokio::test]
+async fn a_rule_that_cannot_be_is_refused_with_its_part() {
+    let (family, day) = (served().await, sunday(3));
+    let path = path_of(&family.plan("mom", &soccer(day)).await);
+    let rows = [
+        ("FREQ=WEEKLY;BYDAY=XX", "BYDAY=XX"),
+        ("FREQ=SOMETIMES", "FREQ=SOMETIMES"),
+        ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "BYMONTHDAY=30"),
+        ("FREQ=DAILY;COUNT=20000", "COUNT=20000"),
+        ("weekly", "weekly"),
+    ];
+    for (rule, part) in rows {
+        let (status, problem) = family.patch(&path, as_mom(json!({ "recurrence_rule": rule }))).await;
+        assert_eq!((status, places(&problem)), (422, vec!["/recurrence_rule"]), "{rule}: {problem}");
+        let said = problem["errors"][0]["message"].as_str().unwrap();
+        assert!(said.to_uppercase().contains(&part.to_uppercase()), "{rule}: {said}");
+    }
+    let (status, changed) = family.patch(&path, as_mom(json!({ "recurrence_rule": "RRULE:FREQ=WEEKLY" }))).await;
+    assert_eq!((status, &changed["event"]["recurrence_rule"]), (200, &json!("FREQ=WEEKLY")), "{changed}");
+    assert_eq!(family.on("mom", sunday(5)).await.len(), 1);
+    let (_, once) = family.patch(&path, as_mom(json!({ "recurrence_rule": null }))).await;
+    assert_eq!(once["event"]["recurrence_rule"], Value::Null, "{once}");
+    assert!(family.on("mom", sunday(5)).await.is_empty());
+}
+
+/// R-FAM-94, R-FAM-106: what stands in the way of a change is told; people can be told to make do, a car cannot.
+#[tokio::test]
+async fn what_stands_in_the_way_of_a_change() {
+    let (family, day) = (served().await, sunday(3));
+    let at = |hour: u8| format!("{day}T{hour:02}:00:00");
+    family.plan("mom", &soccer(day)).await;
+    let chess = path_of(&family.plan("mom", &format!("Schedule chess for Emma on {day} at 9am")).await);
+    let (status, problem) = family.patch(&chess, as_mom(json!({ "start": at(14) }))).await;
+    assert_eq!((status, &problem["status"]), (409, &json!(409)), "{problem}");
+    assert_eq!(problem["conflicts"][0]["conflicting_event_title"], "Soccer practice", "{problem}");
+    let (status, forced) = family.patch(&chess, as_mom(json!({ "start": at(14), "force": true }))).await;
+    assert_eq!((status, forced["conflicts"].as_array().unwrap().len()), (200, 1), "{forced}");
+    assert_eq!(family.patch(&chess, as_mom(json!({ "notes": "bring a clock" }))).await.0, 200, "words need no room");
+    let from = day.to_string();
+    let path = format!("/events?user_id=mom&from={from}T00:00:00Z&to={}T00:00:00Z", day.tomorrow().unwrap());
+    let seen = family.get(&path).await.1;
+    assert_eq!(seen["conflicts"].as_array().unwrap().len(), 1, "it is recorded: {seen}");
+
+    let shopping =
+        path_of(&family.plan("dad", &format!("Schedule shopping for Dad on {day} at 10am with the car")).await);
+    let full = family.patch(&shopping, as_mom(json!({ "start": at(14), "force": true }))).await;
+    assert_eq!((full.0, &full.1["conflicts"][0]["type"]), (409, &json!("resource_conflict")), "{}", full.1);
+}
+
+/// The starts on a day, as hours on the wall.
+async fn hours(family: &Served, weeks: i32) -> Vec<String> {
+    let events = family.on("mom", sunday(weeks)).await;
+    events.iter().map(|event| event["start"].as_str().unwrap()[11..16].to_owned()).collect()
+}
+
+/// R-FAM-98: of a series this one, this and the following, or all are changed and cancelled.
+#[tokio::test]
+async fn some_of_a_series_are_changed() {
+    let (family, day) = (served().await, sunday(3));
+    let words = format!("Schedule choir for Emma on {day} at 9am every Sunday 6 times");
+    family.plan("mom", &words).await;
+    let of = |weeks: i32| {
+        let family = &family;
+        async move { family.on("mom", sunday(weeks)).await[0].clone() }
+    };
+    let second = of(4).await;
+    assert_eq!(second["occurrence"], format!("{}T09:00:00", sunday(4)), "{second}");
+    let moved = |weeks: i32, hour: u8, which: &str, of: &Value| {
+        as_mom(json!({
+            "start": format!("{}T{hour:02}:00:00", sunday(weeks)), "which": which, "occurrence": of["occurrence"],
+        }))
+    };
+    let one = family.patch(&path_of(&second), moved(4, 10, "this", &second)).await;
+    assert_eq!(one.0, 200, "{}", one.1);
+    assert_eq!(
+        (hours(&family, 3).await, hours(&family, 4).await),
+        (vec!["09:00".to_owned()], vec!["10:00".to_owned()])
+    );
+    // The one that was looked at is moved by an hour, and so are all.
+    let third = of(5).await;
+    let all = family.patch(&path_of(&third), moved(5, 8, "all", &third)).await;
+    assert_eq!(all.0, 200, "{}", all.1);
+    assert_eq!(
+        (hours(&family, 3).await, hours(&family, 5).await),
+        (vec!["08:00".to_owned()], vec!["08:00".to_owned()])
+    );
+    let missing = family.patch(&path_of(&third), as_mom(json!({ "title": "Choir!", "which": "this" }))).await;
+    assert_eq!((missing.0, places(&missing.1)), (422, vec!["/occurrence"]), "{}", missing.1);
+
+    let (third, fifth) = (of(5).await, of(7).await);
+    let cancel = |event: &Value, which: &str| {
+        let occurrence = event["occurrence"].as_str().unwrap();
+        format!("{}?user_id=mom&which={which}&occurrence={occurrence}", path_of(event))
+    };
+    assert_eq!(family.delete(&cancel(&third, "this")).await.0, 200);
+    assert!(hours(&family, 5).await.is_empty() && !hours(&family, 6).await.is_empty());
+    assert_eq!(family.delete(&cancel(&fifth, "following")).await.0, 200);
+    assert!(hours(&family, 7).await.is_empty() && hours(&family, 8).await.is_empty());
+    let (_, gone) = family.delete(&cancel(&of(3).await, "all")).await;
+    assert!(gone["removed"].as_u64().unwrap() >= 1, "{gone}");
+    assert!(hours(&family, 3).await.is_empty() && hours(&family, 6).await.is_empty());
+}
+
+/// R-FAM-112: the last change of a member can be taken back, one after the other, and only theirs.
+#[tokio::test]
+async fn the_last_change_is_taken_back() {
+    let (family, day) = (served().await, sunday(3));
+    let undo = |who: &str| {
+        let (family, body) = (&family, json!({ "user_id": who }));
+        async move { family.post("/undo", body).await }
+    };
+    assert_eq!(undo("mom").await.0, 409);
+    let event = family.plan("mom", &soccer(day)).await;
+    let path = path_of(&event);
+    assert_eq!(family.patch(&path, as_mom(json!({ "title": "Match" }))).await.0, 200);
+    assert_eq!(undo("dad").await.0, 409, "that is not his");
+    let (status, undone) = undo("mom").await;
+    assert_eq!((status, &undone["events"]), (200, &json!([event["event_id"]])), "{undone}");
+    assert_eq!(family.get(&format!("{path}?user_id=mom")).await.1["title"], "Soccer practice");
+    let (_, undone) = undo("mom").await;
+    assert!(undone["undone"].as_str().unwrap().contains("“Soccer practice”"), "{undone}");
+    assert!(family.on("mom", day).await.is_empty());
+    assert_eq!(undo("mom").await.0, 409);
+    // What somebody else has touched since is theirs as well.
+    let path = path_of(&family.plan("mom", &soccer(day)).await);
+    family.patch(&path, json!({ "user_id": "dad", "title": "Match" })).await;
+    let (status, problem) = undo("mom").await;
+    assert!(status == 409 && problem["detail"].as_str().unwrap().contains("Match"), "{problem}");
+}
+
+/// R-FAM-95: who did what can be looked up, the newest first.
+#[tokio::test]
+async fn who_did_what() {
+    let (family, day) = (served().await, sunday(3));
+    let path = path_of(&family.plan("mom", &soccer(day)).await);
+    family.patch(&path, json!({ "user_id": "dad", "title": "Match" })).await;
+    let (_, told) = family.get("/audit?user_id=emma&limit=2").await;
+    let entries = told["entries"].as_array().unwrap();
+    assert_eq!((entries.len(), &entries[0]["who"], &entries[0]["action"]), (2, &json!("dad"), &json!("change")));
+    assert_eq!(entries[0]["text"], "Dad: change “Match”");
+    assert_eq!((&entries[1]["action"], &entries[1]["who"]), (&json!("confirm"), &json!("mom")));
+}

@@ -1,0 +1,96 @@
+//! Members, things and rules over HTTP.
+
+use serde_json::{Value, json};
+
+use crate::served::{places, served};
+
+/// R-FAM-111, R-FAM-95, R-FAM-100: what the family has is listed, made, changed and removed by parents.
+#[tokio::test]
+async fn what_the_family_has() {
+    let family = served().await;
+    let rows = [
+        ("members", json!({ "name": "Grandma", "role": "other" }), "grandma", json!({ "aliases": ["Nana"] })),
+        ("resources", json!({ "name": "Bike", "type": "vehicle", "capacity": 1 }), "bike", json!({ "capacity": 2 })),
+        (
+            "rules",
+            json!({ "name": "Early nights", "kind": { "kind": "no_events_after", "time": "21:00:00" }, "strength": "hard" }),
+            "early-nights",
+            json!({ "strength": { "soft": 5 } }),
+        ),
+    ];
+    for (kind, object, id, change) in rows {
+        let by = |user: &str, object: &Value| {
+            let mut body = object.clone();
+            body["user_id"] = json!(user);
+            body
+        };
+        assert_eq!(family.post(&format!("/{kind}"), by("emma", &object)).await.0, 403, "{kind}");
+        let (status, made) = family.post(&format!("/{kind}"), by("mom", &object)).await;
+        assert_eq!((status, &made["id"], &made["name"]), (201, &json!(id), &object["name"]), "{kind}: {made}");
+        let mut same = object.clone();
+        same["id"] = json!(id);
+        assert_eq!(family.post(&format!("/{kind}"), by("mom", &same)).await.0, 409, "{kind}");
+        let path = format!("/{kind}/{id}");
+        let (status, changed) = family.patch(&path, by("dad", &change)).await;
+        let field = change.as_object().unwrap().keys().next().unwrap();
+        assert_eq!((status, &changed[field], &changed["name"]), (200, &change[field], &object["name"]), "{changed}");
+        let (_, listed) = family.get(&format!("/{kind}?user_id=emma")).await;
+        assert!(listed[kind].as_array().unwrap().contains(&changed), "{listed}");
+        assert_eq!(family.delete(&format!("{path}?user_id=emma")).await.0, 403, "{kind}");
+        assert_eq!(family.delete(&format!("{path}?user_id=mom")).await.0, 204, "{kind}");
+        assert_eq!(family.delete(&format!("{path}?user_id=mom")).await.0, 404, "{kind}");
+        assert_eq!(family.patch(&path, by("mom", &change)).await.0, 404, "{kind}");
+    }
+}
+
+/// R-FAM-68: what does not fit is refused with its place and what is allowed.
+#[tokio::test]
+async fn what_the_family_cannot_have() {
+    let family = served().await;
+    let rows = [
+        ("members", json!({ "name": "Rex", "role": "dog" }), 422, "/role"),
+        ("members", json!({ "name": " ", "role": "other" }), 422, "/name"),
+        ("members", json!({ "name": "Rex", "role": "other", "legs": 4 }), 422, "/legs"),
+        ("members", json!({ "id": "no id", "name": "Rex", "role": "other" }), 422, "/id"),
+        ("members", json!({ "name": "Rex", "role": "other", "zone": "Mars/Base" }), 422, ""),
+        ("resources", json!({ "name": "Bike", "type": "vehicle", "capacity": -1 }), 422, "/capacity"),
+        ("rules", json!({ "name": "R", "kind": { "kind": "no_fun" }, "strength": "hard" }), 422, "/kind"),
+        (
+            "rules",
+            json!({ "name": "R", "kind": { "kind": "max_events_per_day", "count": 2 }, "strength": { "soft": 11 } }),
+            422,
+            "/strength/soft",
+        ),
+        (
+            "rules",
+            json!({ "name": "R", "member": "rex", "kind": { "kind": "max_events_per_day", "count": 2 }, "strength": "hard" }),
+            422,
+            "",
+        ),
+        ("pets", json!({ "name": "Rex" }), 404, ""),
+    ];
+    for (kind, mut body, status, place) in rows {
+        body["user_id"] = json!("mom");
+        let (got, problem) = family.post(&format!("/{kind}"), body.clone()).await;
+        assert_eq!(got, status, "{body}: {problem}");
+        assert!(place.is_empty() || places(&problem).iter().any(|found| found.starts_with(place)), "{body}: {problem}");
+    }
+    let (status, problem) = family.post("/members", json!({ "name": "Rex", "role": "other" })).await;
+    assert_eq!((status, places(&problem)), (422, vec!["/user_id"]));
+    let renamed = family.patch("/members/emma", json!({ "user_id": "mom", "id": "em" })).await;
+    assert_eq!((renamed.0, places(&renamed.1)), (422, vec!["/id"]));
+}
+
+/// R-FAM-95: what something still names stays, and so does the last parent.
+#[tokio::test]
+async fn what_is_named_stays() {
+    let family = crate::served::with(superstep_scheduler::sample::family()).await;
+    for path in ["/members/emma", "/resources/car"] {
+        let (status, problem) = family.delete(&format!("{path}?user_id=mom")).await;
+        assert!(status == 409 && problem["detail"].as_str().unwrap().contains("still names it"), "{problem}");
+    }
+    let child = json!({ "user_id": "mom", "role": "child" });
+    assert_eq!(family.patch("/members/dad", child.clone()).await.0, 200);
+    let (status, problem) = family.patch("/members/mom", child).await;
+    assert!(status == 422 && problem["detail"].as_str().unwrap().contains("last parent"), "{problem}");
+}

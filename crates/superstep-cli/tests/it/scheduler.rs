@@ -1,0 +1,64 @@
+//! The scheduler at the command line: the demo, the check, a family of one's own.
+
+use serde_json::json;
+
+use crate::support::Folder;
+
+/// R-CLI-3, R-FAM-113, R-FAM-118: the demo needs nothing but the binary, and keeps the calendar beside the threads.
+#[test]
+fn the_demo_answers_from_the_sample_family() {
+    let folder = Folder::empty("scheduler");
+    let said = folder.run(&["demo", "scheduler", "--offline"]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert!(said.stdout.contains("Free: ") || said.stdout.contains("no time at which all are free"), "{}", said.stdout);
+    assert!(folder.path().join(".superstep/scheduler.db").exists());
+    let found = folder.run(&["demo", "scheduler", "--say", "Is the kitchen free tomorrow at 10am?", "--json"]).json();
+    assert_eq!((&found["status"], &found["graph"]), (&json!("finished"), &json!("scheduler")), "{found}");
+    assert_eq!(found["output"]["workflow_status"], "completed");
+}
+
+/// R-CLI-12, R-CLI-16, R-FAM-86: what is asked back ends with 10, and the answer completes it in another process.
+#[test]
+fn what_is_asked_back_is_answered_later() {
+    let folder = Folder::empty("scheduler-asks");
+    let asked = folder.run(&["demo", "scheduler", "--say", "Do the thing with grandma", "--json"]);
+    assert_eq!(asked.code, 10, "{}", asked.stderr);
+    let thread = asked.json()["thread"].as_str().unwrap().to_owned();
+    let answer = r#"{"text": "dinner with grandma on 2035-01-07 at 18:00"}"#;
+    let done = folder.run(&["resume", &thread, "--answer", answer, "--json"]);
+    assert_eq!((done.code, &done.json()["output"]["workflow_status"]), (0, &json!("completed")), "{}", done.stderr);
+}
+
+/// R-FAM-103: the check says how many are understood, with a line for each sentence.
+#[test]
+fn the_check_counts_what_is_understood() {
+    let folder = Folder::empty("scheduler-eval");
+    let said = folder.run(&["eval", "scheduler"]);
+    assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.contains(" of 200 understood, 0 wrong and sure"), "{}", said.stdout);
+    assert!(said.stderr.starts_with("enough: "), "{}", said.stderr);
+    let score = folder.run(&["eval", "scheduler", "--json"]).json();
+    assert_eq!((&score["of"], score["rows"].as_array().unwrap().len()), (&json!(200), 200));
+}
+
+/// R-FAM-95, R-CLI-10: a family of one's own stands in the place of the sample; what is wrong with its file is named, and
+/// keeps no other graph from running.
+#[test]
+fn a_family_of_ones_own() {
+    let folder = Folder::new("scheduler-own");
+    let family = json!({
+        "family": { "id": "berg", "name": "The Bergs", "zone": "Europe/Berlin" },
+        "members": [{ "id": "ann", "name": "Ann", "role": "parent" }, { "id": "tim", "name": "Tim", "role": "child" }],
+    });
+    folder.write("family.json", &family.to_string());
+    let own = ["--family", "family.json"];
+    let say = ["demo", "scheduler", "--user", "ann", "--say", "When is Tim free this weekend?"];
+    assert_eq!(folder.run(&[&say[..], &own].concat()).code, 0);
+    let variable = folder.command(&say).env("SUPERSTEP_FAMILY", "family.json").output().unwrap();
+    assert!(variable.status.success());
+    folder.write("family.json", &family.to_string().replace("parent", "other"));
+    let wrong = folder.run(&[&say[..], &own].concat());
+    assert!(wrong.code == 78 && wrong.stderr.contains("`family.json`: /members has no `parent`"), "{}", wrong.stderr);
+    let input = ["run", "titles", "--input", r#"{"text":"a"}"#];
+    assert_eq!(folder.run(&[&input[..], &own].concat()).code, 0);
+}
