@@ -13,23 +13,21 @@ use serde_json::{Value, json};
 use superstep::core::id::ThreadId;
 use superstep::{Answers, Code};
 use superstep_server::{
-    After, Asks, Body, Desk, Feed, FeedEnd, Order, Problem, RunStatus, Served, Stop, ThreadRecord, Visitor, What,
-    ag_ui, events, fresh_thread, sse,
+    After, Asks, Body, Conversations, Desk, Feed, FeedEnd, Order, Problem, RunStatus, Served, Stop, ThreadRecord,
+    Visitor, What, ag_ui, events, fresh_thread, sse,
 };
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 mod answering;
 mod asked;
-mod known;
 mod shown;
 
 use answering::{Answering, heard, question};
 pub use asked::Options;
 pub(crate) use asked::noted;
 use asked::{Asking, Format, Listing, Looking, Streaming, Whose};
-use known::{known, owned, started};
-use shown::{answered, options, shown};
+use shown::{answered, shown};
 
 use crate::app::{Door, Office};
 use crate::memory;
@@ -37,6 +35,10 @@ use crate::state::Assistant;
 
 /// The name of the graph.
 pub(crate) const GRAPH: &str = "assistant";
+
+/// The conversations.
+const TALKS: Conversations =
+    Conversations { graph: GRAPH, list: "GET /api/assistant?userId=", owner: |options| Options::read(options).user_id };
 
 /// The routes.
 pub(crate) fn routes(door: Door) -> OpenApiRouter<Desk> {
@@ -75,7 +77,10 @@ async fn ask(
     let Body(asking) = body.map_err(|problem| too_long(problem, &office))?;
     let thread = asking.thread()?.unwrap_or_else(fresh_thread);
     office.check_user(&asking.user_id)?;
-    let before = started(&desk, &thread, &asking.user_id).await?;
+    let before = match TALKS.begun(&desk, &thread, &asking.user_id).await? {
+        Some(record) => Some(Options::read(&TALKS.options(&desk, &record).await?)),
+        None => None,
+    };
     let options = asking.options(before.as_ref());
     // A model that cannot be asked, and a message that cannot be taken, is found out before there is a turn.
     asking.check()?;
@@ -155,11 +160,11 @@ async fn answer(
     let open = question(&desk, &record, &asked).await?;
     let answers = Answers::from([(open.id, heard(answering, &open.value)?)]);
     let order = Order::new(GRAPH, thread.clone(), What::Answer(answers));
-    let order = order.options(options(&desk, &record).await?.to_json());
+    let order = order.options(TALKS.options(&desk, &record).await?);
     let pass = desk.admit(GRAPH, visitor, office.limit_at_once())?;
     if let Err(problem) = desk.start_admitted(order, pass).await {
         // Where somebody else was quicker, that is what is wrong.
-        question(&desk, &known(&desk, &id).await?, &asked).await?;
+        question(&desk, &TALKS.known(&desk, &id).await?, &asked).await?;
         return Err(problem);
     }
     Ok(accepted(thread))
@@ -195,7 +200,7 @@ async fn stop(
 async fn list(State(desk): State<Desk>, office: Office, Asks(asked): Asks<Listing>) -> Result<Json<Value>, Problem> {
     office.check_user(&asked.user_id)?;
     let limit = asked.limit.unwrap_or(50).clamp(1, 200);
-    let records = known::of_user(&desk, &asked.user_id, limit).await?;
+    let records = TALKS.of_user(&desk, &asked.user_id, limit).await?;
     let sessions: Vec<Value> = records.iter().map(shown::listed).collect();
     Ok(Json(json!({ "sessions": sessions })))
 }
@@ -260,6 +265,12 @@ fn streamed(feed: Feed, (format, after): (Format, Option<u64>), graph: Arc<dyn S
     }
 }
 
+/// A conversation, for its user.
+async fn owned(desk: &Desk, office: &Office, (id, user): (&str, &str)) -> Result<ThreadRecord, Problem> {
+    office.check_user(user)?;
+    TALKS.owned(desk, id, user).await
+}
+
 /// Waits for the end of the turn, and gives the answer, or what is asked back.
 async fn waited(desk: &Desk, office: &Office, mut feed: Feed) -> Result<Response, Problem> {
     while feed.next().await.is_some() {}
@@ -268,7 +279,7 @@ async fn waited(desk: &Desk, office: &Office, mut feed: Feed) -> Result<Response
         Some(FeedEnd::Failed(problem)) => return Err(Problem::clone(problem)),
         _ => {}
     }
-    let record: ThreadRecord = known(desk, feed.thread().as_str()).await?;
+    let record: ThreadRecord = TALKS.known(desk, feed.thread().as_str()).await?;
     if let Some(failure) = record.failure.as_ref().filter(|_| record.status == RunStatus::Failed) {
         return Err(shown::failed(failure, &record.thread));
     }

@@ -7,7 +7,7 @@
 
 use axum::Extension;
 use axum::extract::DefaultBodyLimit;
-use superstep_server::Desk;
+use superstep_server::{Conversations, Desk};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -19,7 +19,6 @@ mod edit;
 mod feed;
 mod files;
 mod instances;
-mod known;
 mod patch;
 mod refusal;
 mod settings;
@@ -37,6 +36,13 @@ use crate::ics::MOST_BYTES;
 
 /// The name of the graph.
 pub(crate) const GRAPH: &str = "scheduler";
+
+/// The conversations.
+const TALKS: Conversations = Conversations {
+    graph: GRAPH,
+    list: "GET /api/scheduler/threads?user_id=",
+    owner: |options| Options::read(options).user_id,
+};
 
 /// The routes.
 pub(crate) fn routes(office: Office) -> OpenApiRouter<Desk> {

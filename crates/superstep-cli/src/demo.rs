@@ -1,10 +1,14 @@
 //! `superstep demo`: applications from this binary alone, with sample data.
 
 use serde_json::json;
+use superstep_server::RunStatus;
 
 use crate::args::{Demo, DemoWhat, Global};
+use crate::drive::Done;
 use crate::failure::Failure;
-use crate::out::Out;
+use crate::out::{Format, Out};
+use crate::run::{closing, end};
+use crate::words::harmless;
 
 mod assistant;
 mod debate;
@@ -32,4 +36,16 @@ pub(crate) async fn demo(asked: &Demo, global: &Global, out: &Out) -> Result<u8,
             Ok(0)
         }
     }
+}
+
+/// Tells the last message as the answer, and how the run ended.
+fn finish(done: Done, out: &Out) -> Result<u8, Failure> {
+    if out.format != Format::Text {
+        return end(done, None, out);
+    }
+    let answer = done.output["messages"].as_array().and_then(|all| all.last()?["content"].as_str());
+    if let Some(answer) = answer.filter(|_| done.status == RunStatus::Finished) {
+        answer.lines().for_each(|line| out.result(harmless(line)));
+    }
+    closing(done, out)
 }

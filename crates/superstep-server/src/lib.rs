@@ -53,6 +53,7 @@
 
 mod app;
 mod config;
+mod conversations;
 mod desk;
 mod guard;
 mod hub;
@@ -71,6 +72,7 @@ mod worker;
 
 pub use app::App;
 pub use config::{Config, ModelNote, Pace, RingSize, Stores};
+pub use conversations::Conversations;
 pub use desk::Desk;
 pub use hub::{Feed, FeedEnd, Stop, Told};
 pub use ledger::{Record, RecordsQuery, RunFailure, RunStatus, ThreadRecord};

@@ -6,7 +6,7 @@ use superstep::core::message::{Role, ToolCall, ToolStatus};
 use superstep::{Code, Error, Message};
 use superstep_server::{Desk, Problem, RunFailure, RunStatus, Shown, ThreadRecord};
 
-use super::{GRAPH, Options};
+use super::{Options, TALKS};
 use crate::app::Office;
 use crate::plan::PlannedCall;
 use crate::state::Assistant;
@@ -14,10 +14,10 @@ use crate::turn::is_said;
 
 /// A conversation whole.
 pub(super) async fn shown(desk: &Desk, office: &Office, record: &ThreadRecord) -> Result<Value, Problem> {
-    let state = state(desk, &record.thread).await?;
+    let state = TALKS.state(desk, &record.thread).await?;
     let talk = state.as_ref().map(conversation).transpose()?;
     let messages = talk.as_ref().map(|talk| messages(talk, office)).unwrap_or_default();
-    let options = options(desk, record).await?;
+    let options = Options::read(&TALKS.options(desk, record).await?);
     Ok(json!({
         "sessionId": record.thread,
         "userId": options.user_id,
@@ -71,21 +71,6 @@ pub(super) fn failed(failure: &RunFailure, thread: &ThreadId) -> Problem {
     match &failure.hint {
         Some(hint) => problem.hint(hint.as_str()),
         None => problem,
-    }
-}
-
-/// What the last turn was begun with; the record of a thread has what the first was begun with.
-pub(super) async fn options(desk: &Desk, record: &ThreadRecord) -> Result<Options, Problem> {
-    let last = desk.run(record.run).await?.map(|run| run.order.options).filter(|options| !options.is_null());
-    Ok(Options::read(last.as_ref().unwrap_or(&record.options)))
-}
-
-pub(super) async fn state(desk: &Desk, thread: &ThreadId) -> Result<Option<Shown>, Problem> {
-    match desk.served(GRAPH)?.state(thread).await {
-        Ok(state) => Ok(Some(state)),
-        // Nothing was saved yet.
-        Err(problem) if problem.status() == 404 => Ok(None),
-        Err(problem) => Err(problem),
     }
 }
 

@@ -10,9 +10,9 @@ use superstep_server::{Asks, Body, Desk, FeedEnd, Order, Pass, Problem, RunStatu
 use super::answering::{Answering, check, question};
 use super::asked::{Telling, Whose, turn_order};
 use super::asker::Asker;
-use super::known::{begun, conversation, known, of_member, options, owned, state};
 use super::refusal::invalid;
-use super::{GRAPH, Options, told};
+use super::told::conversation;
+use super::{GRAPH, Options, TALKS, told};
 use crate::app::Office;
 use crate::home::Home;
 use crate::models::EventType;
@@ -83,16 +83,16 @@ pub(super) async fn answer(
     Body(answering): Body<Answering>,
 ) -> Result<Json<Value>, Problem> {
     Asker::new(&office, &answering.user_id).await?;
-    let record = owned(&desk, &id, &answering.user_id).await?;
+    let record = TALKS.owned(&desk, &id, &answering.user_id).await?;
     let asked = question(&desk, &record, &answering.question_id).await?;
     check(&asked, &answering.answer)?;
     let what = What::Answer(Answers::from([(asked.id, answering.answer)]));
-    let order = Order::new(GRAPH, &record.thread, what).options(options(&desk, &record).await?.to_json());
+    let order = Order::new(GRAPH, &record.thread, what).options(TALKS.options(&desk, &record).await?);
     let pass = desk.admit(GRAPH, visitor, office.limit_at_once())?;
     match waited((&desk, &office), order, pass, &answering.user_id).await {
         Err(problem) if problem.status() < 500 => {
             // Where somebody else was quicker, that is what is wrong.
-            question(&desk, &known(&desk, &id).await?, &answering.question_id).await?;
+            question(&desk, &TALKS.known(&desk, &id).await?, &answering.question_id).await?;
             Err(problem)
         }
         answered => answered,
@@ -111,7 +111,7 @@ pub(super) async fn thread(
     Asks(whose): Asks<Whose>,
 ) -> Result<Json<Value>, Problem> {
     let asker = Asker::new(&office, &whose.user_id).await?;
-    let record = owned(&desk, &id, &whose.user_id).await?;
+    let record = TALKS.owned(&desk, &id, &whose.user_id).await?;
     Ok(Json(told::answered(&desk, &asker, &record).await?))
 }
 
@@ -126,7 +126,7 @@ pub(super) async fn threads(
     Asks(whose): Asks<Whose>,
 ) -> Result<Json<Value>, Problem> {
     Asker::new(&office, &whose.user_id).await?;
-    let records = of_member(&desk, &whose.user_id, MOST_THREADS).await?;
+    let records = TALKS.of_user(&desk, &whose.user_id, MOST_THREADS).await?;
     Ok(Json(json!({ "threads": records.iter().map(told::listed).collect::<Vec<_>>() })))
 }
 
@@ -143,7 +143,7 @@ async fn said(
     if is_query {
         check_question(&telling, &asker)?;
     }
-    let before = begun(desk, &thread, &telling.user_id).await?;
+    let before = TALKS.begun(desk, &thread, &telling.user_id).await?;
     let terms = Options { user_id: telling.user_id.clone(), is_query };
     let order = turn_order(&telling.text, &thread, &terms, before.is_none());
     desk.served(GRAPH)?.check(&order).await?;
@@ -165,7 +165,7 @@ fn check_question(telling: &Telling, asker: &Asker) -> Result<(), Problem> {
 
 /// Takes what a question was about off the calendar: whoever says something else will not answer it any more.
 async fn leave(desk: &Desk, office: &Office, record: &ThreadRecord) -> Result<(), Problem> {
-    let Some(state) = state(desk, &record.thread).await? else { return Ok(()) };
+    let Some(state) = TALKS.state(desk, &record.thread).await? else { return Ok(()) };
     let talk = conversation(&state)?;
     if let Some(event) = &talk.proposed_event {
         let home = Home { calendars: office.calendars().clone(), family: office.family().to_owned() };
@@ -192,7 +192,7 @@ async fn waited(
         Some(FeedEnd::Failed(problem)) => return Err(Problem::clone(problem)),
         _ => {}
     }
-    let record = known(desk, thread.as_str()).await?;
+    let record = TALKS.known(desk, thread.as_str()).await?;
     if let Some(failure) = record.failure.as_ref().filter(|_| record.status == RunStatus::Failed) {
         return Err(told::failed(failure, &record.thread));
     }

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use superstep::core::id::ThreadId;
 use superstep::{Code, Error};
-use superstep_server::{Desk, Problem, RunFailure, RunStatus, ThreadRecord};
+use superstep_server::{Desk, Problem, RunFailure, RunStatus, Shown, ThreadRecord};
 
+use super::TALKS;
 use super::asker::Asker;
 use super::instances::{named, shown};
-use super::known::{conversation, state};
 use super::steps::steps;
 use super::waiting::{understood, waiting};
 use crate::models::{ErrorInfo, EventStatus, EventType, ProposedEvent, Role, Said};
@@ -16,7 +16,7 @@ use crate::state::{Agent, Scheduler, WorkflowStatus};
 
 /// How a conversation stands.
 pub(super) async fn answered(desk: &Desk, asker: &Asker, record: &ThreadRecord) -> Result<Value, Problem> {
-    let state = state(desk, &record.thread).await?;
+    let state = TALKS.state(desk, &record.thread).await?;
     let talk = state.as_ref().map(conversation).transpose()?.unwrap_or_default();
     let waiting = waiting(record, state.as_ref(), &talk, asker);
     let status = status(record, talk.workflow_status);
@@ -37,6 +37,11 @@ pub(super) async fn answered(desk: &Desk, asker: &Asker, record: &ThreadRecord) 
         "understood": understood(&talk, asker),
         "messages": said,
     }))
+}
+
+/// What a state says, in our words.
+pub(super) fn conversation(state: &Shown) -> Result<Scheduler, Problem> {
+    serde_json::from_value(state.values.clone()).map_err(|error| Error::internal(error.to_string()).into())
 }
 
 /// A conversation in a list.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 
 /// Whose calendar it is.
 #[derive(Debug, Clone, Default, Args)]
@@ -15,7 +16,8 @@ pub(crate) struct Household {
 #[derive(Debug, Args)]
 pub(crate) struct DemoScheduler {
     /// What is said
-    #[arg(long, value_name = "TEXT", default_value = "When is everyone free this weekend?")]
+    #[arg(long, value_name = "TEXT", default_value = "When is everyone free this weekend?",
+          value_parser = NonEmptyStringValueParser::new())]
     pub(crate) say: String,
     /// Who says it; the sample knows mom, dad and emma
     #[arg(long, default_value = "mom")]

@@ -2,17 +2,16 @@
 
 use serde_json::json;
 use superstep_assistant::Options;
-use superstep_server::{Desk, Order, RunStatus, What};
+use superstep_server::{Desk, Order, What};
 
+use super::finish;
 use crate::args::{DemoAssistant, Global};
-use crate::drive::Done;
 use crate::failure::Failure;
 use crate::graphs;
 use crate::log;
-use crate::out::{Format, Out};
-use crate::run::{RunView, attend, closing, end, new_thread};
+use crate::out::Out;
+use crate::run::{RunView, attend, new_thread};
 use crate::setup::Setup;
-use crate::words::harmless;
 
 /// The graph, by name.
 const GRAPH: &str = "assistant";
@@ -34,15 +33,4 @@ pub(crate) async fn assistant(asked: &DemoAssistant, global: &Global, out: &Out)
     let order = Order::new(GRAPH, thread, What::Start(input)).options(options.to_json()).title(asked.ask.trim());
     let done = attend(&desk, order, &mut RunView::new(None, &drawing, *out), out).await?;
     finish(done, out)
-}
-
-fn finish(done: Done, out: &Out) -> Result<u8, Failure> {
-    if out.format != Format::Text {
-        return end(done, None, out);
-    }
-    let answer = done.output["messages"].as_array().and_then(|all| all.last()?["content"].as_str());
-    if let Some(answer) = answer.filter(|_| done.status == RunStatus::Finished) {
-        answer.lines().for_each(|line| out.result(harmless(line)));
-    }
-    closing(done, out)
 }

@@ -1,19 +1,21 @@
 //! `superstep demo scheduler`: one sentence to a family's calendar, with what every agent finds.
 
-use superstep_server::{Desk, RunStatus};
+use superstep_server::Desk;
 
+use super::finish;
 use crate::args::{DemoScheduler, Global};
-use crate::drive::Done;
 use crate::failure::Failure;
 use crate::graphs;
 use crate::log;
-use crate::out::{Format, Out};
-use crate::run::{RunView, attend, closing, end, new_thread};
+use crate::out::Out;
+use crate::run::{RunView, attend, new_thread};
 use crate::setup::Setup;
-use crate::words::harmless;
 
 /// The graph, by name.
 const GRAPH: &str = "scheduler";
+
+/// How a process ends whose request came to nothing.
+const FAILED: u8 = 1;
 
 /// Says something to the family's calendar.
 pub(crate) async fn scheduler(asked: &DemoScheduler, global: &Global, out: &Out) -> Result<u8, Failure> {
@@ -25,16 +27,7 @@ pub(crate) async fn scheduler(asked: &DemoScheduler, global: &Global, out: &Out)
     let desk = Desk::open([graph], setup.open(out).await?)?;
     let order = superstep_scheduler::order(&asked.say, &asked.user, new_thread(GRAPH).as_str());
     let done = attend(&desk, order, &mut RunView::new(None, &drawing, *out), out).await?;
-    finish(done, out)
-}
-
-fn finish(done: Done, out: &Out) -> Result<u8, Failure> {
-    if out.format != Format::Text {
-        return end(done, None, out);
-    }
-    let answer = done.output["messages"].as_array().and_then(|all| all.last()?["content"].as_str());
-    if let Some(answer) = answer.filter(|_| done.status == RunStatus::Finished) {
-        answer.lines().for_each(|line| out.result(harmless(line)));
-    }
-    closing(done, out)
+    let is_failed = done.output["workflow_status"] == "failed";
+    let code = finish(done, out)?;
+    Ok(if is_failed { code.max(FAILED) } else { code })
 }

@@ -17,6 +17,19 @@ fn the_demo_answers_from_the_sample_family() {
     assert_eq!(found["output"]["workflow_status"], "completed");
 }
 
+/// R-CLI-12, R-FAM-122, R-FAM-123: nothing said is wrong usage; somebody unknown gets nothing, and the exit code says so.
+#[test]
+fn what_cannot_be_done_shows_in_the_exit_code() {
+    let folder = Folder::empty("scheduler-refused");
+    let silent = folder.run(&["demo", "scheduler", "--say", ""]);
+    assert!(silent.code == 64 && silent.stderr.contains("--say"), "{}", silent.stderr);
+    for format in [&[][..], &["--json"]] {
+        let unknown = folder.run(&[&["demo", "scheduler", "--user", "bob"][..], format].concat());
+        assert_eq!(unknown.code, 1, "{}", unknown.stderr);
+        assert!(unknown.stdout.contains("nobody of the family is called `bob`"), "{}", unknown.stdout);
+    }
+}
+
 /// R-CLI-12, R-CLI-16, R-FAM-86: what is asked back ends with 10, and the answer completes it in another process.
 #[test]
 fn what_is_asked_back_is_answered_later() {
