@@ -7,10 +7,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use superstep::core::port::Clock;
 use superstep::core::time::Time;
+use superstep::model::{ModelKind, SharedModel};
 use superstep::{Error, Result, SystemClock};
-use superstep_server::{App, Limit, Order, served_noting};
+use superstep_server::{App, Limit, Models, Order, Problem, served_noting};
 use tokio::sync::OnceCell;
 
 mod household;
@@ -20,6 +22,7 @@ use crate::calendar::Board;
 use crate::graph::draw;
 use crate::home::Home;
 use crate::http::{Options, noted, routes};
+use crate::parser::LABEL;
 use crate::sample;
 use crate::store::{Calendars, Place};
 
@@ -78,11 +81,24 @@ impl Settings {
 ///
 /// # Errors
 /// When the drawing is not valid.
-pub fn app(settings: Settings) -> Result<App> {
-    let office = Office::new(settings);
+pub fn app(settings: Settings, models: Models) -> Result<App> {
+    let office = Office::new(settings, models);
     let room = office.clone();
-    let graph = served_noting(draw().compile()?, move |order| Ok(room.home(order)), noted);
+    let graph = served_noting(draw().compile()?, move |order| room.home(order), noted);
     Ok(App::new("scheduler", "Scheduler").graph(graph).routes(routes(office)).page("scheduler.html"))
+}
+
+/// The rules alone, as requests name them.
+const LOCAL: [&str; 2] = ["local", "local/rules"];
+
+/// What the page says of who reads beside the rules.
+fn label(model: &SharedModel) -> String {
+    let info = model.info();
+    match info.kind {
+        ModelKind::Rules => format!("{}, no language model", info.name),
+        ModelKind::Weights => format!("{}, a language model in this process", info.name),
+        ModelKind::Remote => format!("{}, a language model of {}", info.name, info.provider),
+    }
 }
 
 /// What all requests have in common.
@@ -91,6 +107,7 @@ pub(crate) struct Office(Arc<Inner>);
 
 struct Inner {
     calendars: Calendars,
+    models: Models,
     family: String,
     examples: Vec<String>,
     limit: Limit,
@@ -101,21 +118,47 @@ struct Inner {
 }
 
 impl Office {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: Settings, models: Models) -> Self {
         let Settings { place, family, examples, limit, patience } = settings;
         let id = family.family.id.clone();
         let options = Calendars::options().patience(patience).scan(scan::all).family(family);
         let (swept, feed) = (Mutex::default(), OnceCell::new());
-        Self(Arc::new(Inner { calendars: options.open_later(place), family: id, examples, limit, swept, feed }))
+        let calendars = options.open_later(place);
+        Self(Arc::new(Inner { calendars, models, family: id, examples, limit, swept, feed }))
     }
 
     /// What a run needs; a question gets a calendar that it cannot change.
-    fn home(&self, order: &Order) -> Home {
-        let calendars = match Options::read(&order.options).is_query {
+    ///
+    /// # Errors
+    /// When its model is not known, or cannot be asked.
+    fn home(&self, order: &Order) -> Result<Home, Problem> {
+        let options = Options::read(&order.options);
+        let calendars = match options.is_query {
             true => self.0.calendars.looking(),
             false => self.0.calendars.clone(),
         };
-        Home { calendars, family: self.0.family.clone() }
+        let home = Home::new(calendars, self.family());
+        Ok(match options.model.as_deref().filter(|name| !LOCAL.contains(name)) {
+            Some(name) => home.with_model(self.0.models.get(name, &LOCAL)?),
+            None => home,
+        })
+    }
+
+    /// Who can be chosen to read what is said.
+    pub(crate) fn models(&self) -> Vec<Value> {
+        let own = json!({
+            "name": LOCAL[0], "kind": ModelKind::Rules, "label": LABEL, "configured": true, "hint": null,
+        });
+        let others = self.0.models.notes().into_iter().map(|note| match self.0.models.get(&note.name, &LOCAL) {
+            Ok(model) => {
+                let (kind, label) = (model.info().kind, label(&model));
+                json!({ "name": note.name, "kind": kind, "label": label, "configured": true, "hint": null })
+            }
+            Err(problem) => json!({
+                "name": note.name, "kind": null, "label": problem.detail(), "configured": false, "hint": problem.advice(),
+            }),
+        });
+        std::iter::once(own).chain(others).collect()
     }
 
     /// The calendars.

@@ -11,6 +11,7 @@ mod span;
 
 pub use board::{Board, Change, Instance};
 pub use event::{Event, ExceptionOf, Flexibility, Participant, Priority, Recurrence};
+pub(crate) use family::free_id;
 pub use family::{Calendar, Family, Member, Preferences, Resource, Role, Visibility, WeekStart};
 pub use recurrence::{Checked, MOST_INSTANCES, check_rule};
 pub use rule::{Rule, RuleKind, Strength};

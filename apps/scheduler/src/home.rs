@@ -1,8 +1,9 @@
-//! What a run needs beside its state: whose calendar it is, and where it is kept.
+//! What a run needs beside its state: whose calendar it is, where it is kept, and who reads what is said.
 
 use std::sync::Arc;
 
 use superstep::core::time::Time;
+use superstep::model::SharedModel;
 use superstep::{Code, Cx, Error, Result};
 
 use crate::calendar::{Board, Member};
@@ -15,9 +16,24 @@ pub struct Home {
     pub calendars: Calendars,
     /// Which family.
     pub family: String,
+    /// Who reads what is said, beside the rules.
+    pub model: Option<SharedModel>,
 }
 
 impl Home {
+    /// The calendar of a family, with rules that read what is said.
+    #[must_use]
+    pub fn new(calendars: Calendars, family: impl Into<String>) -> Self {
+        Self { calendars, family: family.into(), model: None }
+    }
+
+    /// With a language model that reads it as well.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<SharedModel>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
     /// The calendar as it is now.
     pub(crate) async fn board(&self) -> Result<Arc<Board>> {
         self.calendars.board(&self.family).await

@@ -31,4 +31,4 @@ pub use graph::{draw, graph};
 pub use home::Home;
 pub use http::{Options, order};
 pub use nodes::{Choice, Confirming};
-pub use notes::{Fields, Said as Clarifying};
+pub use notes::{Fields, NewKind, NewName, Said as Clarifying};

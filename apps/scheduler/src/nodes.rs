@@ -2,10 +2,12 @@
 //!
 //! What the agents compute is in `agents` and `parser`; here stands what of it goes into the state.
 
+mod add;
 mod apply_resolution;
 mod clarify;
 mod confirm;
 mod conflict_detection;
+mod hear;
 mod nl_parser;
 mod query;
 mod resolution;

@@ -8,7 +8,7 @@ use superstep::{Error, Result};
 
 use crate::calendar::Board;
 use crate::models::EventType;
-use crate::parser::{Missing, Understood};
+use crate::parser::{Missing, Understood, UnknownName};
 use crate::plan::Plan;
 use crate::state::Scheduler;
 
@@ -18,6 +18,8 @@ pub(crate) const CONFIRMED: &str = "confirmed";
 pub(crate) const PROBLEMS: &str = "problems";
 /// Everything that was understood.
 pub(crate) const UNDERSTOOD: &str = "understood";
+/// What a language model said, and of which words.
+pub(crate) const HEARD: &str = "heard";
 /// What the user answered.
 pub(crate) const ANSWERS: &str = "answers";
 /// The id of the event that is made.
@@ -62,8 +64,58 @@ pub struct Fields {
     pub event_id: Option<String>,
     /// Names that are left out.
     pub ignore: Vec<String>,
+    /// Names that the family gets to know; parents only.
+    pub add: Vec<NewName>,
     /// Whether what was understood is right.
     pub confirm: bool,
+}
+
+/// Somebody or something that the family gets to know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewName {
+    /// The name, as it was asked about.
+    pub name: String,
+    /// What it is the name of.
+    pub kind: NewKind,
+}
+
+/// What a new name is the name of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NewKind {
+    /// Somebody.
+    Person,
+    /// Something that is used.
+    Resource,
+}
+
+impl NewKind {
+    /// As it is written.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Resource => "resource",
+        }
+    }
+}
+
+/// What a language model said of some words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Hearing {
+    /// The request, and what was answered since.
+    pub(crate) words: Vec<String>,
+    pub(crate) answered: Answered,
+}
+
+/// What came of asking a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answered {
+    /// It said this.
+    Said(Value),
+    /// It said nothing that can be read, and this is why.
+    Nothing(String),
 }
 
 impl Fields {
@@ -92,7 +144,12 @@ impl Fields {
         if let Some(things) = &self.resources {
             data.resources.clone_from(things);
         }
-        understood.unknown.retain(|unknown| !self.ignore.contains(&unknown.text));
+        // Who says who takes part, or what is needed, has said whom an unknown name means.
+        let is_settled = |unknown: &UnknownName| match unknown.is_resource_like {
+            true => self.resources.is_some(),
+            false => self.participants.is_some(),
+        };
+        understood.unknown.retain(|unknown| !self.ignore.contains(&unknown.text) && !is_settled(unknown));
         if let Some(id) = self.event_id.as_ref().filter(|id| board.events.contains_key(*id)) {
             understood.which = vec![id.clone()];
             is_told(Missing::Event);
@@ -130,6 +187,10 @@ pub(crate) fn problems(state: &Scheduler) -> Vec<String> {
 
 pub(crate) fn answers(state: &Scheduler) -> Vec<Said> {
     read(state, ANSWERS).unwrap_or_default()
+}
+
+pub(crate) fn heard(state: &Scheduler) -> Option<Hearing> {
+    read(state, HEARD)
 }
 
 pub(crate) fn event_id(state: &Scheduler) -> Option<String> {

@@ -3,16 +3,23 @@
 //! A sentence is cut into words (`token`); phrases are read from the left, the longest first (`reader`), by the patterns
 //! of its language (`words`); then the verb (`intent`), then who and what is named (`names`). Nothing is read twice; what
 //! is left is the title (`titles`). Pure: the same words at the same time on the same board mean the same.
+//!
+//! With a language model the rules are the second reader: what a model is told is in `prompt`, the form of what it says in
+//! `heard`, and what both mean together in `joined`. A model words nothing here: what the family is told is computed.
 
 mod change;
+mod compared;
 mod days;
 mod draft;
 mod events;
+mod heard;
 mod hours;
 mod intent;
+mod joined;
 mod lengths;
 mod names;
 mod pattern;
+mod prompt;
 mod reader;
 mod repeats;
 mod said;
@@ -33,6 +40,10 @@ use superstep::core::time::Time;
 use crate::calendar::{Board, Preferences, Span, WeekStart};
 use crate::models::{Confidence, NlParserData, QueryType};
 use crate::zone::Zone;
+
+pub use heard::Heard;
+pub(crate) use joined::{ByRules, joined};
+pub(crate) use prompt::prompt;
 
 use hours::Hint;
 use intent::Intent;
@@ -88,6 +99,9 @@ pub struct Understood {
     pub unknown: Vec<UnknownName>,
     /// What cannot be, in words: a day that does not exist, a time that is over.
     pub problems: Vec<String>,
+    /// The times of which one is meant, where two readers disagree.
+    #[serde(default)]
+    pub either: Vec<Span>,
     /// What was found, piece by piece.
     pub found: Vec<Found>,
     /// Why it was understood so.

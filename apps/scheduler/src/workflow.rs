@@ -148,8 +148,14 @@ pub fn validate_state_transition(state: &Scheduler, next_step: &str) -> Result<(
 }
 
 /// What can be forgotten: all but the last messages, and what agents gave that has been chosen from.
+///
+/// Requests do so to what was said before them, when they begin: at their end it would take away what is told of them.
 pub fn prune_state(state: &Scheduler, keep_messages: usize) -> SchedulerUpdate {
-    let mut update = Scheduler::update();
+    pruned(Scheduler::update(), state, keep_messages)
+}
+
+/// An update that forgets the same.
+pub(crate) fn pruned(mut update: SchedulerUpdate, state: &Scheduler, keep_messages: usize) -> SchedulerUpdate {
     let too_many = state.messages.len().saturating_sub(keep_messages);
     for id in state.messages.iter().take(too_many).filter_map(|message| message.id.clone()) {
         update = update.messages(RemoveMessage(id));

@@ -14,8 +14,8 @@ pub(crate) fn apps(setup: &Setup) -> superstep::Result<Vec<App>> {
     Ok(vec![
         superstep_debate::app(setup.debates.clone(), models.clone())?,
         superstep_suggestions::app(setup.suggestions.clone(), models.clone())?,
-        superstep_assistant::app(setup.assistant.clone(), models)?,
-        superstep_scheduler::app(setup.scheduler()?)?,
+        superstep_assistant::app(setup.assistant.clone(), models.clone())?,
+        superstep_scheduler::app(setup.scheduler()?, models)?,
     ])
 }
 

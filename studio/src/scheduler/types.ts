@@ -211,7 +211,14 @@ export interface Fields {
   participants?: string[];
   resources?: string[];
   event_id?: string;
+  add?: NewName[];
   confirm?: true;
+}
+
+/** Somebody or something that the family gets to know. */
+export interface NewName {
+  name: string;
+  kind: "person" | "resource";
 }
 
 /** What may be answered. */

@@ -62,6 +62,8 @@ it("a choice answers with what it is", () => {
   expect(reply("car")).toEqual({ fields: { resources: ["car"] } });
   expect(reply("2026-01-17T14:00:00-05:00")).toEqual({ fields: { start_time: "2026-01-17T14:00:00-05:00" } });
   expect(reply("yes")).toEqual({ fields: { confirm: true } });
+  expect(reply("add:person:Zoe", { missing: ["event"] })).toEqual({ fields: { add: [{ name: "Zoe", kind: "person" }] } });
+  expect(reply("add:resource:big: van")).toEqual({ fields: { add: [{ name: "big: van", kind: "resource" }] } });
   expect(reply("something")).toEqual({ text: "The label" });
   expect(missingOf(waiting({ missing: ["date", { part: "time" }, "date"] }))).toEqual(["date", "time"]);
 });

@@ -1,5 +1,5 @@
 /** A question that waits: which way out comes first, how each would look on the calendar, what a choice answers. Pure. */
-import type { Choice, Instance, Parsed, ProposedResolution, Reply, Settings, Waiting } from "./types";
+import type { Choice, Instance, NewName, Parsed, ProposedResolution, Reply, Settings, Waiting } from "./types";
 import { momentOf } from "./wall";
 
 /** What is not on the calendar, but would be. */
@@ -78,10 +78,12 @@ export function missingOf({ missing = [] }: Waiting): string[] {
   return [...new Set(missing.map((one) => (typeof one === "string" ? one : one.part)))];
 }
 
-/** What a choice means as an answer: an event, a person, a thing, a time, a yes, or else its own words. */
+/** What a choice means as an answer: a new name, an event, a person, a thing, a time, a yes, or else its own words. */
 export function replyOfChoice(choice: Choice, waiting: Waiting, { members, resources = [] }: Pick<Settings, "members" | "resources">): Reply {
   const { id, label } = choice;
   const { participants = [], resources: things = [] } = waiting.understood ?? {};
+  const added = /^add:(person|resource):(.+)$/s.exec(id);
+  if (added) return { fields: { add: [{ name: added[2]!, kind: added[1] as NewName["kind"] }] } };
   if (missingOf(waiting).includes("event")) return { fields: { event_id: id } };
   if (members.some((member) => member.id === id)) return { fields: { participants: [...new Set([...participants, id])] } };
   if (resources.some((resource) => resource.id === id)) return { fields: { resources: [...new Set([...things, id])] } };

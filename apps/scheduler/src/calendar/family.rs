@@ -100,6 +100,17 @@ impl Default for Preferences {
     }
 }
 
+/// An id that is free, out of a name; `usual` where the name has no letters for one.
+pub(crate) fn free_id(name: &str, usual: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let name = name.to_lowercase();
+    let name: String =
+        name.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign } else { '-' }).take(40).collect();
+    let name = Some(name.trim_matches('-')).filter(|name| !name.is_empty()).unwrap_or(usual);
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut ids = std::iter::once(name.to_owned()).chain(numbered);
+    ids.find(|id| !is_taken(id)).unwrap_or_default()
+}
+
 /// One of several calendars of a family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

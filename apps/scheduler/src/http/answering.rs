@@ -22,7 +22,7 @@ pub(super) struct Answering {
     pub(super) user_id: String,
     /// The question it is for, as `waiting.question_id` names it: an answer that is sent twice never hits the next one.
     pub(super) question_id: String,
-    /// To a clarification `{text}` or `{fields: {..}}`, to ways out `{resolution_id}`, `{decline: true}` or
+    /// To a clarification `{text}` or `{fields: {..}}` (`fields.add` lets the family get to know a name), to ways out `{resolution_id}`, `{decline: true}` or
     /// `{resolution: {..}}`, to a confirmation `{confirm}`.
     pub(super) answer: Value,
 }

@@ -32,6 +32,9 @@ pub(super) struct Telling {
     pub(super) user_id: String,
     /// The conversation it belongs to, `conv_` and 16 hexadecimal digits; a fresh one unless given.
     conversation_id: Option<String>,
+    /// Who reads it beside the rules: a model of the server, or one such as `groq/llama-3.1-8b-instant`. `local` is the
+    /// rules alone. Unless given, who read what was said before in the conversation.
+    model: Option<String>,
 }
 
 impl Telling {
@@ -46,6 +49,12 @@ impl Telling {
             return Err(invalid("/text", fact, "say one thing at a time"));
         }
         Ok(())
+    }
+
+    /// What is stored with the request; `before` are those of the request before it.
+    pub(super) fn options(&self, is_query: bool, before: Option<Options>) -> Options {
+        let model = self.model.clone().or_else(|| before.and_then(|before| before.model));
+        Options { user_id: self.user_id.clone(), is_query, model }
     }
 
     /// The conversation.
@@ -73,7 +82,7 @@ fn is_conversation(id: &str) -> bool {
 /// ```
 #[must_use]
 pub fn order(text: &str, user_id: &str, conversation: &str) -> Order {
-    let options = Options { user_id: user_id.to_owned(), is_query: false };
+    let options = Options { user_id: user_id.to_owned(), ..Options::default() };
     turn_order(text, &ThreadId::from(conversation), &options, true)
 }
 
@@ -128,14 +137,14 @@ pub(crate) fn noted(mut order: Order) -> Order {
     let What::Start(input) = &order.what else { return order };
     if order.options.is_null() {
         let user_id = input["user_id"].as_str().unwrap_or_default().to_owned();
-        order.options = Options { user_id, is_query: false }.to_json();
+        order.options = Options { user_id, ..Options::default() }.to_json();
     }
     let title = input["user_input"].as_str().map(titled);
     order.title = order.title.or(title);
     order
 }
 
-/// Whose a request is; stored with its orders.
+/// Whose a request is and who reads it; stored with its orders.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Options {
@@ -144,6 +153,9 @@ pub struct Options {
     /// Whether it is a question, which changes nothing whatever is answered later.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_query: bool,
+    /// Who reads it beside the rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 impl Options {

@@ -34,7 +34,9 @@ pub(super) async fn settings(
         "family": board.family,
         "me": asker.member.id,
         "now": asker.written(asker.now),
+        // Who reads a request that names no model.
         "parser": { "label": LABEL, "model": null },
+        "models": office.models(),
         "members": board.members.values().collect::<Vec<_>>(),
         "resources": board.resources.values().collect::<Vec<_>>(),
         "rules": board.rules.values().collect::<Vec<_>>(),

@@ -144,7 +144,7 @@ async fn said(
         check_question(&telling, &asker)?;
     }
     let before = TALKS.begun(desk, &thread, &telling.user_id).await?;
-    let terms = Options { user_id: telling.user_id.clone(), is_query };
+    let terms = telling.options(is_query, before.as_ref().map(|before| Options::read(&before.options)));
     let order = turn_order(&telling.text, &thread, &terms, before.is_none());
     desk.served(GRAPH)?.check(&order).await?;
     let pass = desk.admit(GRAPH, visitor, office.limit())?;
@@ -168,7 +168,7 @@ async fn leave(desk: &Desk, office: &Office, record: &ThreadRecord) -> Result<()
     let Some(state) = TALKS.state(desk, &record.thread).await? else { return Ok(()) };
     let talk = conversation(&state)?;
     if let Some(event) = &talk.proposed_event {
-        let home = Home { calendars: office.calendars().clone(), family: office.family().to_owned() };
+        let home = Home::new(office.calendars().clone(), office.family());
         reject(&home, &talk.user_id, &event.event_id).await?;
     }
     Ok(())

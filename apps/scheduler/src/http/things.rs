@@ -15,7 +15,7 @@ use super::asked::Whose;
 use super::asker::Asker;
 use super::refusal::{invalid, wrong};
 use crate::app::Office;
-use crate::calendar::{Board, Change, Role, RuleKind, Strength};
+use crate::calendar::{self, Board, Change, Role, RuleKind, Strength};
 use crate::models;
 
 /// What kind of thing a path names.
@@ -248,13 +248,7 @@ fn is_id(text: &str) -> bool {
 
 /// An id that nothing of the kind has, out of a name.
 fn free_id(kind: Kind, board: &Board, name: Option<&str>) -> String {
-    let name: String = name.unwrap_or_default().to_lowercase();
-    let name: String =
-        name.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign } else { '-' }).take(40).collect();
-    let name = Some(name.trim_matches('-')).filter(|name| !name.is_empty()).unwrap_or(kind.one());
-    let numbered = (2..).map(|number| format!("{name}-{number}"));
-    let mut ids = std::iter::once(name.to_owned()).chain(numbered);
-    ids.find(|id| kind.find(board, id).is_none()).unwrap_or_default()
+    calendar::free_id(name.unwrap_or_default(), kind.one(), |id| kind.find(board, id).is_some())
 }
 
 #[cfg(test)]

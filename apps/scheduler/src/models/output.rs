@@ -48,6 +48,12 @@ impl Confidence {
         Self(self.0.max(Self::near(value).0))
     }
 
+    /// The same, or less.
+    #[must_use]
+    pub fn at_most(self, value: f64) -> Self {
+        Self(self.0.min(Self::near(value).0))
+    }
+
     /// The number.
     #[must_use]
     pub fn value(self) -> f64 {

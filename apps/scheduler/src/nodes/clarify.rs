@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 use superstep::{Ask, Ctx, Cx, NodeError, Result, View};
 
-use super::told::ended;
+use super::add::add;
+use super::told::{ended, or_failed};
 use crate::agents::words;
 use crate::calendar::Board;
 use crate::home::{self, Home};
 use crate::models::{Role, Said as Line};
-use crate::notes::{self, Said};
+use crate::notes::{self, NewKind, Said};
 use crate::parser::{Missing, Understood};
 use crate::state::{Scheduler, SchedulerUpdate, Step, WorkflowStatus};
 use crate::workflow::stepped;
@@ -33,8 +34,11 @@ pub(crate) async fn request_clarification(
     let understood = notes::understood(&state)?;
     let shown = cx.once("question", async { question(&state, &understood, &*home.board().await?) }).await?;
     let text = shown["question"].as_str().unwrap_or_default().to_owned();
-    let schema = serde_json::to_value(schemars::schema_for!(Said))?;
-    let said: Said = serde_json::from_value(ask.with("clarification", &shown, &text, Some(schema)).await?)?;
+    let said = ask.with("clarification", &shown, &text, Some(schema(&understood)?)).await?;
+    let said: Said = serde_json::from_value(said)?;
+    if let Err(error) = add(&home, &state.user_id, &said.fields.add).await {
+        return or_failed(Err(error), (&state, "request_clarification"), &home, &cx).await;
+    }
     let mut update = stepped(Scheduler::update(), state.current_step, Step::Clarification, now)
         .workflow_status(WorkflowStatus::InProgress)
         .messages(Line::new(Role::Assistant, &text, now).to_message());
@@ -72,16 +76,33 @@ fn question(state: &Scheduler, understood: &Understood, board: &Board) -> Result
         json!({ "id": id, "label": name.unwrap_or_else(|| id.clone()), "detail": "" })
     });
     let add = understood.unknown.iter().map(|unknown| {
-        json!({ "id": format!("add:{}", unknown.text), "label": format!("Add {}", unknown.text), "detail": "" })
+        let kind = if unknown.is_resource_like { NewKind::Resource } else { NewKind::Person };
+        let id = format!("add:{}:{}", kind.name(), unknown.text);
+        json!({ "id": id, "label": format!("Add {}", unknown.text), "detail": "" })
     });
+    let either = understood
+        .either
+        .iter()
+        .map(|span| json!({ "id": span.start, "label": words::stretch(&zone, span), "detail": "" }));
     Ok(json!({
         "kind": "clarification",
         "question": question,
         "understood": understood.data,
         "found": understood.found,
         "missing": understood.missing,
-        "choices": choices.chain(near).chain(add).collect::<Vec<_>>(),
+        "choices": choices.chain(either).chain(near).chain(add).collect::<Vec<_>>(),
     }))
+}
+
+/// Only names that are asked about can be added.
+fn schema(understood: &Understood) -> Result<Value> {
+    let schema = serde_json::to_value(schemars::schema_for!(Said));
+    let mut schema = schema.map_err(|error| superstep::Error::internal(error.to_string()))?;
+    let names: Vec<&str> = understood.unknown.iter().map(|unknown| unknown.text.as_str()).collect();
+    if let Some(name) = schema.pointer_mut("/$defs/NewName/properties/name") {
+        name["enum"] = json!(names);
+    }
+    Ok(schema)
 }
 
 fn asks_for(missing: Missing) -> &'static str {

@@ -1,30 +1,38 @@
-//! Reads the words, together with what was answered since.
+//! Reads the words, together with what was answered since: by rules, and by a language model beside them where there is one.
+//!
+//! A model that says something that breaks the form is asked again as any agent that fails is; one that says nothing is done
+//! without, and `reasoning` tells so.
 
 use serde_json::json;
 use superstep::core::time::Time;
 use superstep::{Ctx, Cx, NodeError, Result, View};
 
+use super::hear::hear;
 use super::told::{Finding, json, or_failed, validated};
 use crate::calendar::Board;
 use crate::home::{self, Home, member};
 use crate::models::{EventType, ValidationStep};
-use crate::notes::{self, Said};
-use crate::parser::{Request, Understood, parse};
+use crate::notes::{self, Answered, Hearing, Said};
+use crate::parser::{ByRules, Heard, Request, Understood, UnknownName, joined, parse, prompt};
 use crate::route::{Next, after_reading};
 use crate::state::{Agent, Scheduler, SchedulerUpdate, Step, WorkflowStatus};
+use crate::workflow::{KEPT_MESSAGES, pruned};
 
 /// Reads the words.
 pub(crate) async fn nl_parser(state: View<Scheduler>, home: Ctx<Home>, cx: Cx) -> Result<SchedulerUpdate, NodeError> {
     let worked = read(&state, &home, &cx).await;
-    or_failed(worked, (&state, Agent::NlParser.name()), &home, &cx).await
+    let update = or_failed(worked, (&state, Agent::NlParser.name()), &home, &cx).await?;
+    // The first step of a request forgets what was said long before it.
+    Ok(if state.current_step == Step::Start { pruned(update, &state, KEPT_MESSAGES) } else { update })
 }
 
 async fn read(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate> {
     let (now, board) = (home::now(cx)?, home.board().await?);
     member(&board, &state.user_id)?;
     let answers = notes::answers(state);
-    let understood = understand(state, &answers, &board, now);
-    let problems = problems(&understood, &board);
+    let (mut understood, hearing) = understand(state, home, cx, (&answers, &board, now)).await?;
+    answers.iter().for_each(|answer| answer.fields.fill(&mut understood, &board));
+    let problems = problems(&understood, &answers, &board);
     let is_confirmed = answers.iter().any(|answer| answer.fields.confirm);
     let next = after_reading(&understood.data, understood.confidence.value(), is_confirmed, !problems.is_empty());
     let waits = next == Next::RequestClarification;
@@ -37,13 +45,11 @@ async fn read(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
         confidence: understood.confidence,
         reasoning: understood.reasoning.clone(),
     };
-    let update = finding.told(state, now);
-    let update = match waits {
-        true => {
-            update.validation_results(validated(ValidationStep::NlParsing, now, asked_about(&understood, &problems)))
-        }
-        false => update.validation_results(validated(ValidationStep::NlParsing, now, Vec::new())),
-    };
+    let issues = if waits { asked_about(&understood, &problems) } else { Vec::new() };
+    let mut update = finding.told(state, now).validation_results(validated(ValidationStep::NlParsing, now, issues));
+    if let Some(hearing) = hearing {
+        update = update.notes((notes::HEARD.to_owned(), json(&hearing)?));
+    }
     Ok(update
         .parsed_event_data(Some(understood.data.clone()))
         .workflow_status(status)
@@ -56,30 +62,93 @@ async fn read(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
         )))
 }
 
-/// What the request and the answers mean together: an answer that says everything stands alone, another completes what
-/// was said before it.
-fn understand(state: &Scheduler, answers: &[Said], board: &Board, now: Time) -> Understood {
-    let read = |text: &str| parse(&Request { text, speaker: &state.user_id, now, board });
-    let mut words = state.user_input.clone();
-    let mut understood = read(&words);
-    for answer in answers.iter().filter(|answer| !answer.text.trim().is_empty()) {
-        let together = format!("{words}, {}", answer.text.trim());
-        let (alone, whole) = (read(&answer.text), read(&together));
+/// What the request and the answers mean, and what a model said of them.
+async fn understand(
+    state: &Scheduler,
+    home: &Home,
+    cx: &Cx,
+    (answers, board, now): (&[Said], &Board, Time),
+) -> Result<(Understood, Option<Hearing>)> {
+    let request = Request { text: &state.user_input, speaker: &state.user_id, now, board };
+    let (whole, last) = by_rules(&request, answers);
+    let Some(model) = &home.model else { return Ok((whole, None)) };
+    let answers: Vec<&str> = in_words(answers).collect();
+    let words = std::iter::once(request.text).chain(answers.iter().copied()).map(str::to_owned).collect();
+    let hearing = hear((state, cx), model, words, prompt(&request, &answers, &whole.which)?).await?;
+    let understood = match &hearing.answered {
+        Answered::Said(said) => {
+            let (heard, info) = (Heard::read(said.clone())?, model.info());
+            let rules = ByRules { whole: &whole, last: last.as_ref() };
+            joined(&request, &heard, rules, &format!("{}/{}", info.provider, info.name))?
+        }
+        Answered::Nothing(why) => {
+            Understood { reasoning: format!("{}; without the language model: {why}", whole.reasoning), ..whole }
+        }
+    };
+    Ok((understood, Some(hearing)))
+}
+
+fn in_words(answers: &[Said]) -> impl Iterator<Item = &str> {
+    answers.iter().map(|answer| answer.text.trim()).filter(|text| !text.is_empty())
+}
+
+/// What the request and the answers mean together by the rules, and the last answer alone: an answer that says everything
+/// stands alone, another completes what was said before it.
+fn by_rules(request: &Request<'_>, answers: &[Said]) -> (Understood, Option<Understood>) {
+    let read = |text: &str| parse(&Request { text, ..*request });
+    let mut words = request.text.to_owned();
+    let (mut understood, mut last) = (read(&words), None);
+    for answer in in_words(answers) {
+        let together = format!("{words}, {answer}");
+        let (alone, whole) = (read(answer), read(&together));
+        last = Some(alone.clone());
         (words, understood) = match alone.confidence > whole.confidence {
-            true => (answer.text.clone(), alone),
+            true => (answer.to_owned(), alone),
             false => (together, whole),
         };
     }
-    answers.iter().for_each(|answer| answer.fields.fill(&mut understood, board));
-    understood
+    let meant =
+        understood.unknown.iter().filter_map(|unknown| Some((&unknown.text, meant(unknown, answers, request)?)));
+    let right = meant.fold(words.clone(), |words, (wrong, right)| with_word(&words, wrong, right));
+    (if right == words { understood } else { read(&right) }, last)
+}
+
+/// The name that was chosen for one that nobody has: the words are read with it in its place.
+fn meant<'a>(unknown: &UnknownName, answers: &[Said], request: &Request<'a>) -> Option<&'a str> {
+    let is_thing = unknown.is_resource_like;
+    let chosen = answers.iter().rev().map(|answer| &answer.fields);
+    let chosen =
+        chosen.filter_map(|fields| if is_thing { fields.resources.as_ref() } else { fields.participants.as_ref() });
+    let id = chosen.flatten().find(|id| unknown.near.contains(id))?;
+    match is_thing {
+        true => request.board.resources.get(id).map(|one| one.name.as_str()),
+        false => request.board.members.get(id).map(|one| one.name.as_str()),
+    }
+}
+
+fn with_word(text: &str, wrong: &str, right: &str) -> String {
+    let is_letter = |sign: Option<char>| sign.is_some_and(char::is_alphanumeric);
+    let is_word = |at: usize| {
+        let (before, after) = (&text[..at], &text[at + wrong.len()..]);
+        !is_letter(before.chars().next_back()) && !is_letter(after.chars().next())
+    };
+    match text.match_indices(wrong).map(|(at, _)| at).find(|at| is_word(*at)) {
+        Some(at) => format!("{}{right}{}", &text[..at], &text[at + wrong.len()..]),
+        None => text.to_owned(),
+    }
 }
 
 /// What must be settled before anything is done, in words.
-fn problems(understood: &Understood, board: &Board) -> Vec<String> {
+fn problems(understood: &Understood, answers: &[Said], board: &Board) -> Vec<String> {
     let mut problems = understood.problems.clone();
+    let is_added = |name: &str| answers.iter().flat_map(|answer| &answer.fields.add).any(|new| new.name == name);
     for unknown in &understood.unknown {
         let what = if unknown.is_resource_like { "thing" } else { "person" };
-        problems.push(format!("I know no {what} called “{}”.", unknown.text));
+        problems.push(match is_added(&unknown.text) {
+            // Whoever wanted to add it may not.
+            true => format!("Only a parent can add “{}” to the family; please ask one.", unknown.text),
+            false => format!("I know no {what} called “{}”.", unknown.text),
+        });
     }
     let names_event = matches!(understood.data.event_type, EventType::Modify | EventType::Cancel);
     match understood.which.len() {

@@ -43,6 +43,7 @@ pub(super) fn nothing() -> Understood {
         doubts: Vec::new(),
         unknown: Vec::new(),
         problems: Vec::new(),
+        either: Vec::new(),
         found: Vec::new(),
         reasoning: String::new(),
     }

@@ -258,7 +258,7 @@ fn is_like(word: &str, name: &str) -> bool {
 }
 
 /// The members or things whose name is nearest.
-fn near(board: &Board, word: &str, is_person: bool) -> Vec<String> {
+pub(super) fn near(board: &Board, word: &str, is_person: bool) -> Vec<String> {
     let names: Vec<(String, String)> = match is_person {
         true => board.members.values().map(|member| (fold(&member.name), member.id.clone())).collect(),
         false => board.resources.values().map(|resource| (fold(&resource.name), resource.id.clone())).collect(),

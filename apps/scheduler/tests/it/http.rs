@@ -12,6 +12,7 @@ use crate::served::{Folder, Served, places, served, settings, soccer, started, s
 
 mod events;
 mod files;
+mod model;
 mod things;
 
 /// R-FAM-111, R-FAM-115: a sentence lands on the calendar, and the answer says all of it.
@@ -125,7 +126,14 @@ async fn strangers_are_told_nothing() {
 #[tokio::test]
 async fn settings_tell_what_a_page_needs() {
     let (_, told) = served().await.get("/settings?user_id=emma").await;
-    assert_eq!((&told["me"], &told["parser"]["label"]), (&json!("emma"), &json!("rule-based parser")));
+    assert_eq!(
+        (&told["me"], &told["parser"]),
+        (&json!("emma"), &json!({ "label": "rule-based parser", "model": null }))
+    );
+    let local = json!({
+        "name": "local", "kind": "rules", "label": "rule-based parser", "configured": true, "hint": null,
+    });
+    assert_eq!(told["models"], json!([local]));
     assert_eq!((&told["family"]["zone"], &told["family"]["always_ask"]), (&json!(sample::ZONE), &json!(false)));
     assert!(
         told["now"].as_str().unwrap().ends_with(":00") && told["feed"].as_str().unwrap().contains("?key="),

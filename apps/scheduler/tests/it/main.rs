@@ -3,10 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod agents;
+mod heard;
 mod http;
 mod ics;
 mod models;
+mod names;
 mod parser;
+mod pruned;
 mod recurrence;
 mod requests;
 mod route;

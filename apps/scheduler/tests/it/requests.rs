@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use superstep::model::SharedModel;
 use superstep::prelude::*;
 use superstep::testing::ManualClock;
 use superstep::{Compiled, Outcome};
@@ -17,20 +18,20 @@ use superstep_scheduler::{Home, ics, sample};
 use crate::stage::{now, time};
 
 /// A clock that stands at the moment of the stories.
-fn stopped() -> ManualClock {
+pub(crate) fn stopped() -> ManualClock {
     let clock = ManualClock::new();
     clock.advance(Duration::from_micros(now().as_unix_micros().unsigned_abs()));
     clock
 }
 
-struct Stage {
-    graph: Compiled<Scheduler, Home>,
-    home: Home,
-    thread: String,
+pub(crate) struct Stage {
+    pub(crate) graph: Compiled<Scheduler, Home>,
+    pub(crate) home: Home,
+    pub(crate) thread: String,
 }
 
 impl Stage {
-    async fn new(events: Vec<Event>) -> Self {
+    pub(crate) async fn new(events: Vec<Event>) -> Self {
         let calendars = Calendars::options().clock(stopped()).open_sqlite_in_memory().await.unwrap();
         let board = sample::plain();
         let family = (*board.family).clone();
@@ -41,21 +42,32 @@ impl Stage {
         graph.checkpointer(Memory::new());
         Self {
             graph: graph.compile().unwrap(),
-            home: Home { calendars, family: id },
+            home: Home::new(calendars, id),
             thread: "conv_0000000000000001".to_owned(),
         }
     }
 
-    async fn say(&self, words: &str) -> Outcome<Scheduler> {
-        let turn = new_turn(words, "mom", &self.thread, now());
+    /// With a model that reads beside the rules.
+    pub(crate) async fn with_model(events: Vec<Event>, model: impl Into<SharedModel>) -> Self {
+        let mut stage = Self::new(events).await;
+        stage.home = stage.home.with_model(model);
+        stage
+    }
+
+    pub(crate) async fn say(&self, words: &str) -> Outcome<Scheduler> {
+        self.say_as("mom", words).await
+    }
+
+    pub(crate) async fn say_as(&self, who: &str, words: &str) -> Outcome<Scheduler> {
+        let turn = new_turn(words, who, &self.thread, now());
         self.graph.run(turn).thread(&*self.thread).context(self.home.clone()).clock(stopped()).await.unwrap()
     }
 
-    async fn answer(&self, answer: Value) -> Outcome<Scheduler> {
+    pub(crate) async fn answer(&self, answer: Value) -> Outcome<Scheduler> {
         self.graph.resume(&*self.thread, answer).context(self.home.clone()).clock(stopped()).await.unwrap()
     }
 
-    async fn board(&self) -> Arc<Board> {
+    pub(crate) async fn board(&self) -> Arc<Board> {
         self.home.calendars.board(&self.home.family).await.unwrap()
     }
 }
@@ -67,7 +79,7 @@ fn first(board: &Board) -> impl Iterator<Item = Change> + use<> {
     members.chain(calendars).chain(resources).collect::<Vec<_>>().into_iter()
 }
 
-fn dentist() -> Event {
+pub(crate) fn dentist() -> Event {
     let board = sample::plain();
     Event {
         id: "evt_dentist".to_owned(),
@@ -99,7 +111,7 @@ fn steps(state: &Scheduler) -> Vec<String> {
     state.audit_log.iter().filter_map(of).collect()
 }
 
-const SOCCER: &str = "Schedule soccer practice for Emma Saturday at 2pm with the car";
+pub(crate) const SOCCER: &str = "Schedule soccer practice for Emma Saturday at 2pm with the car";
 
 /// R-FAM-115, R-FAM-82, R-FAM-90, R-FAM-92: an empty calendar, and everything is clear.
 #[tokio::test]
@@ -254,5 +266,27 @@ async fn what_cannot_be() {
         assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{words}");
         assert!(!waits.questions()[0].value["question"].as_str().unwrap().is_empty());
         assert!(stage.board().await.events.is_empty(), "{words}");
+    }
+}
+
+/// R-FAM-125: a time that is over is named together with the next one, and nothing is written; the next one completes it.
+#[tokio::test]
+async fn a_time_that_is_over() {
+    let rows = [
+        ("Soccer last Monday at 2pm", "that was on Monday 5 January at 14:00; did you mean next Monday, 12 January?"),
+        ("Soccer today at 9am", "that was on Thursday 8 January at 09:00; did you mean tomorrow, Friday 9 January?"),
+    ];
+    for (words, question) in rows {
+        let stage = Stage::new(Vec::new()).await;
+        let waits = stage.say(words).await;
+        assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{words}");
+        let shown = &waits.questions()[0].value;
+        assert_eq!((&shown["kind"], &shown["question"]), (&json!("clarification"), &json!(question)), "{words}");
+        assert!(stage.board().await.events.is_empty(), "{words}");
+        let done = stage.answer(json!({ "fields": { "start_time": "2026-01-12T14:00:00-05:00" } })).await;
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{words}: {:?}", done.questions());
+        let board = stage.board().await;
+        let soccer = board.events.values().next().unwrap();
+        assert_eq!(soccer.span.start, time("2026-01-12T14:00:00-05:00"), "{words}");
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use superstep_scheduler::calendar::Board;
 use superstep_scheduler::store::Place;
 use superstep_scheduler::{Settings, app, sample};
-use superstep_server::{Config, Limit, Server, Stores, serve};
+use superstep_server::{Config, Limit, Models, Server, Stores, serve};
 
 /// The scheduler behind HTTP.
 pub(crate) struct Served {
@@ -36,9 +36,14 @@ pub(crate) async fn with(family: Board) -> Served {
 }
 
 pub(crate) async fn started(settings: Settings, config: Config) -> Served {
+    started_with(settings, config, Models::default()).await
+}
+
+/// The same with models that requests may name.
+pub(crate) async fn started_with(settings: Settings, config: Config, models: Models) -> Served {
     // Nothing here is encrypted; the client asks for it all the same. The second call finds the first one's.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
-    let server = serve(vec![app(settings).unwrap()], config.port(0)).await.unwrap();
+    let server = serve(vec![app(settings, models).unwrap()], config.port(0)).await.unwrap();
     Served { server, client: Client::builder().no_proxy().build().unwrap() }
 }
 

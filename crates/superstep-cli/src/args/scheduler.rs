@@ -22,6 +22,9 @@ pub(crate) struct DemoScheduler {
     /// Who says it; the sample knows mom, dad and emma
     #[arg(long, default_value = "mom")]
     pub(crate) user: String,
+    /// Who reads it: local (rules), or beside them a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
+    #[arg(long, default_value = "local")]
+    pub(crate) model: String,
     #[command(flatten)]
     pub(crate) household: Household,
 }

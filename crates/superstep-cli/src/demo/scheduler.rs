@@ -1,5 +1,6 @@
 //! `superstep demo scheduler`: one sentence to a family's calendar, with what every agent finds.
 
+use superstep_scheduler::Options;
 use superstep_server::Desk;
 
 use super::finish;
@@ -25,7 +26,9 @@ pub(crate) async fn scheduler(asked: &DemoScheduler, global: &Global, out: &Out)
     let graph = graphs::find(&setup, GRAPH)?;
     let drawing = graph.drawing();
     let desk = Desk::open([graph], setup.open(out).await?)?;
+    let options = Options { user_id: asked.user.clone(), model: Some(asked.model.clone()), ..Options::default() };
     let order = superstep_scheduler::order(&asked.say, &asked.user, new_thread(GRAPH).as_str());
+    let order = order.options(options.to_json());
     let done = attend(&desk, order, &mut RunView::new(None, &drawing, *out), out).await?;
     let is_failed = done.output["workflow_status"] == "failed";
     let code = finish(done, out)?;

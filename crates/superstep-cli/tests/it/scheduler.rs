@@ -75,3 +75,27 @@ fn a_family_of_ones_own() {
     let input = ["run", "titles", "--input", r#"{"text":"a"}"#];
     assert_eq!(folder.run(&[&input[..], &own].concat()).code, 0);
 }
+
+/// R-FAM-110, R-CLI-10: a model reads beside the rules, is done without where it says nothing, and is refused by name where
+/// nobody knows it.
+#[test]
+fn a_model_reads_beside_the_rules() {
+    let folder = Folder::empty("scheduler-model");
+    folder.write("superstep.toml", "models.far = { provider = 'scripted', model = 'answers.txt' }\n");
+    let ask = ["demo", "scheduler", "--say", "When is everyone free this weekend?", "--json", "--model"];
+    let said = |answer: &str| {
+        folder.write("answers.txt", answer);
+        folder.run(&[&ask[..], &["far"]].concat())
+    };
+    let alone = said("Whenever you like!");
+    assert_eq!(alone.code, 0, "{}", alone.stderr);
+    let reasoning = |found: &serde_json::Value| {
+        found["output"]["agent_outputs"]["nl_parser"]["reasoning"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(reasoning(&alone.json()).contains("without the language model"), "{}", alone.json());
+    // A stretch of time that only the rules read is asked about.
+    let asks = said(r#"{"event_type": "query", "query_type": "availability", "confidence": 0.9}"#);
+    assert_eq!(asks.code, 10, "{}{}", asks.stdout, asks.stderr);
+    let unknown = folder.run(&[&ask[..], &["fra"]].concat());
+    assert!(unknown.code != 0 && unknown.stderr.contains("did you mean `far`?"), "{}", unknown.stderr);
+}

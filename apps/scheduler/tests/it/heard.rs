@@ -1,0 +1,347 @@
+//! A language model reads beside the rules: the same graph, the same checks, and nothing is written that only it says.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use superstep::core::port::{HistoryQuery, SharedCheckpointer};
+use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Reply, Request, Scripted, Trouble};
+use superstep::prelude::*;
+use superstep::testing::{CrashAt, LastWrite};
+use superstep::{Error, Outcome};
+use superstep_scheduler::calendar::Event;
+use superstep_scheduler::sample;
+use superstep_scheduler::state::{Scheduler, Step, WorkflowStatus};
+use superstep_scheduler::workflow::new_turn;
+
+use crate::requests::{SOCCER, Stage, dentist, stopped};
+use crate::stage::{now, time};
+
+/// What a model says of [`SOCCER`], with something otherwise.
+fn soccer(otherwise: Value) -> String {
+    let mut said = json!({
+        "event_type": "create", "query_type": null, "title": "Soccer practice", "start_time": "2026-01-10T14:00",
+        "end_time": null, "earliest": null, "latest": null, "is_all_day": false, "participants": ["emma"],
+        "resources": ["car"], "recurrence_rule": null, "priority": null, "flexibility": null, "events": [],
+        "occurrence": null, "scope": null, "confidence": 0.97,
+    });
+    said.as_object_mut().unwrap().extend(otherwise.as_object().unwrap().clone());
+    said.to_string()
+}
+
+fn confidence(state: &Scheduler) -> f64 {
+    state.agent_outputs["nl_parser"].confidence.value()
+}
+
+fn question(waits: &Outcome<Scheduler>) -> &Value {
+    assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{:?}", waits.state.errors);
+    &waits.questions()[0].value
+}
+
+/// R-FAM-110, R-FAM-114: a model that agrees with the rules is as sure as they are; it was told what it must know, held to
+/// a form, and asked once.
+#[tokio::test]
+async fn a_model_that_agrees() {
+    let model = Scripted::new([soccer(json!({}))]);
+    let stage = Stage::with_model(vec![dentist_on_monday()], model.clone()).await;
+    let done = stage.say(SOCCER).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    assert_eq!(confidence(&done.state), 0.95, "never surer than what was found");
+    let reasoning = &done.state.agent_outputs["nl_parser"].reasoning;
+    assert!(reasoning.contains("scripted/script") && reasoning.contains("rule-based parser"), "{reasoning}");
+    let board = stage.board().await;
+    let event = board.events.values().find(|event| event.title == "Soccer practice").unwrap();
+    assert_eq!(event.span.start, time("2026-01-10T14:00:00-05:00"));
+    assert_eq!(event.span.minutes(), 60, "the length that mom prefers");
+    let [asked] = model.requests().try_into().unwrap();
+    assert_eq!(asked.format.as_ref().unwrap().name, "Heard");
+    let told: Value = serde_json::from_str(&asked.messages[1].text()).unwrap();
+    assert_eq!((&told["now"], &told["zone"]), (&json!("Thursday 2026-01-08T15:30"), &json!(sample::ZONE)));
+    assert_eq!((&told["said"], &told["speaker"], &told["answers"]), (&json!(SOCCER), &json!("mom"), &json!([])));
+    assert_eq!(told["members"][1], json!({ "id": "emma", "name": "Emma", "aliases": ["Em"], "role": "child" }));
+    assert_eq!(told["resources"][0]["id"], "car");
+    assert_eq!((&told["events"][0]["id"], &told["events"][0]["title"]), (&json!("evt_dentist"), &json!("Dentist")));
+}
+
+fn dentist_on_monday() -> Event {
+    let mut event = dentist();
+    event.span.start = time("2026-01-12T09:00:00-05:00");
+    event.span.end = time("2026-01-12T10:00:00-05:00");
+    event
+}
+
+/// R-FAM-110, R-FAM-84: where the two disagree on a day, a time, a length or a series, nobody is sure; it is asked which
+/// one it is, and nothing is written.
+#[tokio::test]
+async fn a_model_that_disagrees_on_when() {
+    let rows = [
+        (SOCCER, json!({ "start_time": "2026-01-10T16:00" })),
+        (SOCCER, json!({ "start_time": "2026-01-17T14:00" })),
+        (SOCCER, json!({ "start_time": null })),
+        (SOCCER, json!({ "start_time": null, "earliest": "2026-01-10T12:00", "latest": "2026-01-10T18:00" })),
+        (SOCCER, json!({ "recurrence_rule": "FREQ=WEEKLY" })),
+        ("Schedule soccer practice for Emma with the car", json!({})),
+        ("Soccer practice Saturday from 2pm to 4pm", json!({ "participants": [], "resources": [] })),
+    ];
+    for (words, otherwise) in rows {
+        let stage = Stage::with_model(Vec::new(), Scripted::new([soccer(otherwise.clone())])).await;
+        let waits = stage.say(words).await;
+        assert!(confidence(&waits.state) <= 0.69, "{words} {otherwise}: {}", confidence(&waits.state));
+        assert_eq!(question(&waits)["kind"], "clarification", "{words} {otherwise}");
+        let reasoning = &waits.state.agent_outputs["nl_parser"].reasoning;
+        assert!(reasoning.contains("disagree"), "{words} {otherwise}: {reasoning}");
+        assert!(stage.board().await.events.is_empty(), "{words} {otherwise}");
+    }
+}
+
+/// R-FAM-110, R-FAM-86: both times can be chosen, and the model is not asked again about the same words.
+#[tokio::test]
+async fn one_of_two_times_is_chosen() {
+    for (place, start) in [(0, "2026-01-10T16:00:00-05:00"), (1, "2026-01-10T14:00:00-05:00")] {
+        let model = Scripted::new([soccer(json!({ "start_time": "2026-01-10T16:00" }))]);
+        let stage = Stage::with_model(Vec::new(), model.clone()).await;
+        let waits = stage.say(SOCCER).await;
+        let shown = question(&waits).clone();
+        assert_eq!(
+            shown["question"],
+            "Is it Saturday 10 January, 4:00 pm to 5:00 pm, or Saturday 10 January, 2:00 pm to 3:00 pm?"
+        );
+        assert_eq!(shown["choices"][place]["id"], start);
+        let done = stage.answer(json!({ "fields": { "start_time": shown["choices"][place]["id"] } })).await;
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+        assert_eq!(stage.board().await.events.values().next().unwrap().span.start, time(start));
+        assert_eq!(model.requests().len(), 1);
+    }
+}
+
+/// R-FAM-110, R-FAM-86: an answer in words goes to the model too, and settles what the two disagreed about.
+#[tokio::test]
+async fn an_answer_in_words_settles_it() {
+    let late = soccer(json!({ "start_time": "2026-01-10T16:00" }));
+    let model = Scripted::new([late.clone(), late]);
+    let stage = Stage::with_model(Vec::new(), model.clone()).await;
+    stage.say(SOCCER).await;
+    let done = stage.answer(json!({ "text": "at 4pm" })).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    let board = stage.board().await;
+    assert_eq!(board.events.values().next().unwrap().span.start, time("2026-01-10T16:00:00-05:00"));
+    let told: Value = serde_json::from_str(&model.requests()[1].messages[1].text()).unwrap();
+    assert_eq!(told["answers"], json!(["at 4pm"]));
+}
+
+/// R-FAM-110, R-FAM-126: whom or what only the model names and nobody knows is asked about, and never written.
+#[tokio::test]
+async fn a_model_that_names_strangers() {
+    for (otherwise, words, choice) in [
+        (json!({ "participants": ["emma", "Zoe"] }), "I know no person called “Zoe”.", "add:person:Zoe"),
+        (json!({ "participants": ["emmma"] }), "I know no person called “emmma”.", "emma"),
+        (json!({ "resources": ["van"] }), "I know no thing called “van”.", "add:resource:van"),
+    ] {
+        let stage = Stage::with_model(Vec::new(), Scripted::new([soccer(otherwise)])).await;
+        let waits = stage.say(SOCCER).await;
+        let shown = question(&waits);
+        assert_eq!(shown["question"], words);
+        let choices = shown["choices"].as_array().unwrap();
+        assert!(choices.iter().any(|one| one["id"] == choice), "{choice}: {choices:?}");
+        assert!(stage.board().await.events.is_empty(), "{words}");
+    }
+}
+
+/// R-FAM-110, R-FAM-127, R-FAM-83: an event of the calendar is moved by the model's reading; one that is not there is
+/// asked about; and of two that fit the words the model does not choose.
+#[tokio::test]
+async fn a_model_that_names_events() {
+    let moved = |events: Value| {
+        soccer(json!({
+            "event_type": "modify", "title": null, "participants": [], "resources": [], "events": events,
+            "start_time": "2026-01-10T16:00",
+        }))
+    };
+    let stage = Stage::with_model(vec![dentist()], Scripted::new([moved(json!(["evt_dentist"]))])).await;
+    let done = stage.say("Move the dentist to 4pm").await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    let span = stage.board().await.events["evt_dentist"].span;
+    assert_eq!((span.start, span.minutes()), (time("2026-01-10T16:00:00-05:00"), 60));
+
+    let stage = Stage::with_model(vec![dentist()], Scripted::new([moved(json!(["evt_nothing"]))])).await;
+    let waits = stage.say("Shift it to 4pm").await;
+    assert!(question(&waits)["question"].as_str().unwrap().contains("I did not find the event you mean."));
+
+    let mut other = dentist_on_monday();
+    (other.id, other.uid) = ("evt_dentist_2".to_owned(), "dentist-2".to_owned());
+    let cancel = soccer(json!({
+        "event_type": "cancel", "title": null, "start_time": null, "participants": [], "resources": [],
+        "events": ["evt_dentist"],
+    }));
+    let stage = Stage::with_model(vec![dentist(), other], Scripted::new([cancel])).await;
+    let waits = stage.say("cancel the dentist").await;
+    let ids: Vec<&Value> = question(&waits)["choices"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, ["evt_dentist", "evt_dentist_2"]);
+    assert_eq!(stage.board().await.events.len(), 2);
+}
+
+/// R-FAM-110, R-FAM-124, R-FAM-125, R-FAM-128: what cannot be is asked about, whoever says it.
+#[tokio::test]
+async fn a_model_that_says_what_cannot_be() {
+    let rows = [
+        (
+            json!({ "start_time": "2026-01-05T14:00" }),
+            "that was on Monday 5 January at 14:00; did you mean next Monday",
+        ),
+        (json!({ "end_time": "2026-01-10T13:00" }), "then it ends before it starts"),
+        (json!({ "start_time": "2026-02-30T14:00" }), "there is no 2026-02-30T14:00"),
+        (json!({ "recurrence_rule": "FREQ=WEEKLY;BYDAY=XX" }), "RRULE part `BYDAY=XX`"),
+    ];
+    for (otherwise, part) in rows {
+        let stage = Stage::with_model(Vec::new(), Scripted::new([soccer(otherwise)])).await;
+        let waits = stage.say(SOCCER).await;
+        let asked = question(&waits)["question"].as_str().unwrap();
+        assert!(asked.contains(part), "{part}: {asked}");
+        assert!(stage.board().await.events.is_empty(), "{part}");
+    }
+}
+
+/// R-FAM-110, R-FAM-113: a model that cannot be reached or says no JSON is done without, and that is told.
+#[tokio::test]
+async fn a_model_that_says_nothing() {
+    let away = |trouble: Trouble| Reply::trouble(trouble, "as the test asked");
+    let rows = [
+        (away(Trouble::NoNetwork), "as the test asked"),
+        (away(Trouble::KeyRefused), "as the test asked"),
+        (Reply::text("Sure! Soccer it is."), "not JSON"),
+        (Reply::text("[1, 2]"), "no object"),
+        (Reply::text(soccer(json!({}))).breaking_off(Trouble::BrokenOff), "broke off"),
+    ];
+    for (reply, why) in rows {
+        let stage = Stage::with_model(Vec::new(), Scripted::new([reply])).await;
+        let done = stage.say(SOCCER).await;
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{why}: {:?}", done.questions());
+        let read = &done.state.agent_outputs["nl_parser"];
+        assert_eq!(read.confidence.value(), 0.95, "{why}");
+        assert!(read.reasoning.contains("without the language model") && read.reasoning.contains(why), "{read:?}");
+        assert!(done.state.errors.is_empty(), "{why}");
+    }
+}
+
+/// A model that never answers.
+struct Silent;
+
+impl Model for Silent {
+    fn info(&self) -> ModelInfo {
+        ModelInfo::new("test", "silent", ModelKind::Remote)
+    }
+
+    async fn answer(&self, _request: &Request, _out: &mut Pieces<'_>) -> Result<Answer, Error> {
+        std::future::pending().await
+    }
+}
+
+/// R-FAM-110, R-FAM-113: a model that takes too long is done without.
+#[tokio::test]
+async fn a_model_that_takes_too_long() {
+    let stage = Stage::with_model(Vec::new(), Silent).await;
+    let clock = stopped();
+    let turn = new_turn(SOCCER, "mom", &stage.thread, now());
+    let run = stage.graph.run(turn).thread(&*stage.thread).context(stage.home.clone()).clock(clock.clone());
+    let later = async {
+        while clock.sleepers() == 0 {
+            tokio::task::yield_now().await;
+        }
+        clock.advance(Duration::from_secs(31));
+        std::future::pending::<()>().await;
+    };
+    let done = tokio::select! {
+        done = run.into_future() => done.unwrap(),
+        () = later => unreachable!(),
+    };
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    let reasoning = &done.state.agent_outputs["nl_parser"].reasoning;
+    assert!(reasoning.contains("no answer within 30s"), "{reasoning}");
+}
+
+/// R-FAM-130, R-FAM-89, R-FAM-78, R-FAM-79: a model that is surer than sure is asked again, state by state, and in the end
+/// the request fails with an explanation and leaves nothing.
+#[tokio::test]
+async fn a_model_that_is_surer_than_sure() {
+    let model = Scripted::new((0..4).map(|_| soccer(json!({ "confidence": 1.5 }))));
+    let stage = Stage::with_model(Vec::new(), model.clone()).await;
+    let done = stage.say(SOCCER).await;
+    assert_eq!((done.state.workflow_status, model.left()), (WorkflowStatus::Failed, 0));
+    let history = stage.graph.threads().history(&*stage.thread, &HistoryQuery::default()).await.unwrap();
+    let seen: Vec<_> = history
+        .iter()
+        .rev()
+        .map(|one| (one.state.errors.len(), one.state.retry_count, one.state.workflow_status))
+        .skip_while(|(errors, ..)| *errors == 0)
+        .collect();
+    let going = WorkflowStatus::InProgress;
+    assert_eq!(seen, [(1, 1, going), (2, 2, going), (3, 3, going), (4, 3, WorkflowStatus::Failed)]);
+    for error in &done.state.errors {
+        assert_eq!((error.step.as_str(), error.error_type.as_str()), ("nl_parser", "TypeMismatch"));
+        assert!(error.retryable && error.message.contains("`/confidence`"), "{error:?}");
+    }
+    let last = done.state.messages.last().unwrap().text().into_owned();
+    assert!(last.starts_with("Sorry, that did not work: ") && last.contains("confidence is 1.5"), "{last}");
+    assert_eq!((done.state.current_step, &done.state.proposed_event), (Step::Start, &None));
+    assert!(done.state.agent_outputs.is_empty() && stage.board().await.events.is_empty());
+}
+
+/// R-FAM-130: every value that breaks the form is such a failure; a model that finds the form the second time is taken.
+#[tokio::test]
+async fn a_model_that_breaks_the_form_once() {
+    let rows = [
+        (json!({ "confidence": -0.1 }), "/confidence"),
+        (json!({ "event_type": "delete" }), "/event_type"),
+        (json!({ "start_time": "on saturday at 2" }), "/start_time"),
+        (json!({ "start_time": null, "end_time": "2026-01-10T15:00" }), "/end_time"),
+        (json!({ "participants": "emma" }), "/participants"),
+        (json!({ "calendar": "family" }), "calendar"),
+    ];
+    for (otherwise, place) in rows {
+        let model = Scripted::new([soccer(otherwise), soccer(json!({}))]);
+        let stage = Stage::with_model(Vec::new(), model).await;
+        let done = stage.say(SOCCER).await;
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{place}: {:?}", done.state.errors);
+        let [error] = done.state.errors.as_slice() else { panic!("{place}: {:?}", done.state.errors) };
+        assert!(error.error_type == "TypeMismatch" && error.message.contains(place), "{error:?}");
+        assert_eq!((done.state.retry_count, stage.board().await.events.len()), (0, 1), "{place}");
+    }
+}
+
+async fn live(
+    stage: &Stage,
+    disk: impl Into<SharedCheckpointer>,
+    has_begun: bool,
+) -> Result<Outcome<Scheduler>, Error> {
+    let disk = disk.into();
+    let thread = &*stage.thread;
+    let has_thread = has_begun && stage.graph.threads().checkpointer(disk.clone()).state(thread).await.is_ok();
+    let begun = match has_thread {
+        true => stage.graph.go_on(thread),
+        false => stage.graph.run(new_turn(SOCCER, "mom", thread, now())).thread(thread),
+    };
+    begun.context(stage.home.clone()).checkpointer(disk).clock(stopped()).await
+}
+
+/// R-FAM-110: whatever write the process dies at, what a model said and was kept is not asked for again.
+#[tokio::test]
+async fn a_model_is_not_asked_again_after_a_crash() {
+    for last in [LastWrite::Lost, LastWrite::Kept] {
+        for at in 0.. {
+            let model = Scripted::new([soccer(json!({})), soccer(json!({}))]);
+            let (disk, stage) = (Memory::new(), Stage::with_model(Vec::new(), model.clone()).await);
+            let survived = live(&stage, CrashAt::new(disk.clone(), at, last), false).await.is_ok();
+            if !survived {
+                let done = live(&stage, disk, true).await.unwrap();
+                assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "write {at}, {last:?}");
+            }
+            let again = model.requests().len() - 1;
+            assert!(again <= usize::from(last == LastWrite::Lost), "write {at}, {last:?}: asked {again} times again");
+            let board = stage.board().await;
+            assert_eq!(board.events.len(), 1, "write {at}, {last:?}");
+            if survived {
+                assert!(at >= 5, "the sweep ended after {at} writes");
+                break;
+            }
+        }
+    }
+}
