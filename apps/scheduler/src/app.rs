@@ -13,7 +13,6 @@ use superstep::core::time::Time;
 use superstep::model::{ModelKind, SharedModel};
 use superstep::{Error, Result, SystemClock};
 use superstep_server::{App, Limit, Models, Order, Problem, served_noting};
-use tokio::sync::OnceCell;
 
 mod household;
 
@@ -113,8 +112,6 @@ struct Inner {
     limit: Limit,
     /// When old proposals were looked for last, in microseconds.
     swept: Mutex<Option<i64>>,
-    /// The secret of the feed, once somebody asked for it.
-    feed: OnceCell<String>,
 }
 
 impl Office {
@@ -122,9 +119,8 @@ impl Office {
         let Settings { place, family, examples, limit, patience } = settings;
         let id = family.family.id.clone();
         let options = Calendars::options().patience(patience).scan(scan::all).family(family);
-        let (swept, feed) = (Mutex::default(), OnceCell::new());
-        let calendars = options.open_later(place);
-        Self(Arc::new(Inner { calendars, models, family: id, examples, limit, swept, feed }))
+        let (calendars, swept) = (options.open_later(place), Mutex::default());
+        Self(Arc::new(Inner { calendars, models, family: id, examples, limit, swept }))
     }
 
     /// What a run needs; a question gets a calendar that it cannot change.
@@ -182,11 +178,6 @@ impl Office {
     /// For an answer: the request was counted when it began.
     pub(crate) fn limit_at_once(&self) -> Limit {
         Limit { most: usize::MAX, ..self.limit() }
-    }
-
-    /// Where the secret of the feed stays once it is known.
-    pub(crate) fn feed(&self) -> &OnceCell<String> {
-        &self.0.feed
     }
 
     /// What time it is.

@@ -15,4 +15,4 @@ pub(crate) use family::free_id;
 pub use family::{Calendar, Family, Member, Preferences, Resource, Role, Visibility, WeekStart};
 pub use recurrence::{Checked, MOST_INSTANCES, check_rule};
 pub use rule::{Rule, RuleKind, Strength};
-pub use span::Span;
+pub use span::{LONGEST_MINUTES, Span};

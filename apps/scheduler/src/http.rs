@@ -15,6 +15,7 @@ mod answering;
 mod asked;
 mod asker;
 mod audit;
+mod brought;
 mod edit;
 mod feed;
 mod files;

@@ -21,5 +21,5 @@ mod write;
 mod zones;
 
 pub use export::{Options, Reader, export};
-pub use import::{Imported, MOST_BYTES, import};
+pub use import::{Imported, MOST_BYTES, MOST_EVENTS, import};
 pub use report::{Entry, Problem, Report, Skipped};

@@ -1,6 +1,7 @@
 //! Conflicts among confirmed events in the next 12 months (R-FAM-94).
 //!
-//! A sweep along each person's and each thing's events, so that the cost is that of what is found and not of all pairs.
+//! A sweep along each person's and each thing's events, so that the cost is that of what is found and not of all pairs; and
+//! at most the first thousand are found, so that a calendar on which everything is at once costs no more.
 //! What several people see must hide what is private, so titles of private events are "busy".
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +20,11 @@ use crate::calendar::{Board, Event, Participant, Priority, Span};
 use crate::models::{Conflict, ConflictType, EventStatus, Severity};
 use crate::zone::Zone;
 
-/// All conflicts among confirmed events in the 12 months from now, the first first. Their ids are the same whenever they
-/// are found.
+/// The most conflicts that are found; nobody looks through more.
+pub const MOST_CONFLICTS: usize = 1_000;
+
+/// All conflicts among confirmed events in the 12 months from now, the first first, at most [`MOST_CONFLICTS`]. Their ids are
+/// the same whenever they are found.
 ///
 /// # Errors
 /// When a rule of repetition or a zone on the board cannot be read.
@@ -35,6 +39,7 @@ pub fn all(board: &Board, now: Time) -> Result<Vec<Conflict>> {
     found.extend(scan.things());
     found.extend(scan.rules()?);
     found.sort_by(|a, b| (a.0, &a.1.id).cmp(&(b.0, &b.1.id)));
+    found.truncate(MOST_CONFLICTS);
     Ok(found.into_iter().map(|(_, conflict)| conflict).collect())
 }
 
@@ -62,17 +67,7 @@ impl Scan<'_> {
     fn people(&self) -> Vec<(Span, Conflict)> {
         let mut meetings = Meetings::new();
         for (member, entries) in self.taken.by_member() {
-            let mut open: Vec<&Entry> = Vec::new();
-            for entry in entries.filter(|entry| entry.span.meets(&self.year)) {
-                open.retain(|other| other.span.end > entry.span.start);
-                let is_other = |other: &&&Entry| self.taken.kept(other).whole != self.taken.kept(entry).whole;
-                for other in open.iter().filter(is_other) {
-                    let severity = severity(&self.taken.kept(other).event, &self.taken.kept(entry).event, member);
-                    let meeting = self.meet(&[other, entry], severity, &mut meetings);
-                    meeting.members.insert(member.to_owned());
-                }
-                open.push(entry);
-            }
+            self.meet_along(member, entries, &mut meetings);
         }
         let tell = |(pair, meeting): (&(usize, usize), &Meeting)| {
             let members: Vec<&String> = meeting.members.iter().collect();
@@ -80,6 +75,27 @@ impl Scan<'_> {
             self.conflict("time_conflict", ConflictType::TimeConflict, pair, (meeting, said))
         };
         meetings.iter().map(tell).collect()
+    }
+
+    /// Adds what somebody is to do at once. Entries come in the order of time, so that the first conflicts are found first;
+    /// when there are too many of them, the rest of the year is not looked at any more.
+    fn meet_along<'e>(&self, member: &str, entries: impl Iterator<Item = &'e Entry>, meetings: &mut Meetings) {
+        let mut open: Vec<&Entry> = Vec::new();
+        let mut own = BTreeSet::new();
+        for entry in entries.filter(|entry| entry.span.meets(&self.year)) {
+            open.retain(|other| other.span.end > entry.span.start);
+            let is_other = |other: &&&Entry| self.taken.kept(other).whole != self.taken.kept(entry).whole;
+            for other in open.iter().filter(is_other) {
+                let severity = severity(&self.taken.kept(other).event, &self.taken.kept(entry).event, member);
+                let meeting = self.meet(&[other, entry], severity, meetings);
+                meeting.members.insert(member.to_owned());
+                own.insert((other.event, entry.event));
+                if own.len() >= MOST_CONFLICTS {
+                    return;
+                }
+            }
+            open.push(entry);
+        }
     }
 
     fn things(&self) -> Vec<(Span, Conflict)> {
@@ -96,6 +112,9 @@ impl Scan<'_> {
                     let is_critical = events.into_iter().any(|event| event.priority == Priority::Critical);
                     let severity = if is_critical { Severity::Critical } else { Severity::High };
                     self.meet(&open, severity, &mut crowds);
+                }
+                if crowds.len() >= MOST_CONFLICTS {
+                    break;
                 }
             }
             found.extend(crowds.iter().map(|(pair, crowd)| {
@@ -153,13 +172,17 @@ impl Scan<'_> {
         for entry in self.taken.entries() {
             times.entry(entry.event).or_default().push(entry.span);
         }
+        // A series and its exceptions, so that for each only those few are looked at.
+        let mut wholes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for place in times.keys() {
+            wholes.entry(self.taken.events()[*place].whole).or_default().push(*place);
+        }
         let mut conflicts = Vec::new();
         for (place, own) in &times {
             let kept = &self.taken.events()[*place];
             let book = Book::new(self.board, &kept.event)?;
-            let is_rest = |other: &usize| self.taken.events()[*other].whole == kept.whole && other != place;
-            let rest: Vec<Span> =
-                times.iter().filter(|(other, _)| is_rest(other)).flat_map(|(_, spans)| spans.clone()).collect();
+            let others = wholes.get(&kept.whole).into_iter().flatten().filter(|other| *other != place);
+            let rest: Vec<Span> = others.filter_map(|other| times.get(other)).flatten().copied().collect();
             let mut found = BTreeMap::new();
             for span in own.iter().filter(|span| span.meets(&self.year)) {
                 let (board, taken, event) = (self.board, &self.taken, kept.event.as_ref());

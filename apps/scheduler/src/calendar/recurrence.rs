@@ -30,6 +30,10 @@ pub const MOST_INSTANCES: usize = 10_000;
 /// The most instances of a series that is more than once a day.
 const MOST_WITHIN_DAYS: usize = 1_000;
 
+/// The most times on one day of a rule that names hours, minutes and seconds. A year of it has fewer than
+/// [`MOST_INSTANCES`]; it is computed whole, be it the first of a rule that ends soon.
+const MOST_A_DAY: usize = 24;
+
 /// A rule that was found good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
@@ -102,6 +106,7 @@ struct Ruled {
 impl Ruled {
     fn read(rule: &str, first: DateTime, start: Time, zone: &Zone) -> Result<Self> {
         let pattern = Pattern::read(rule)?.settled(first);
+        check_day(&pattern, rule)?;
         let until = match &pattern.end {
             End::Until(until) => Some(until.instant(zone)?),
             _ => None,
@@ -133,6 +138,17 @@ impl Ruled {
             |(start, _): &(Time, DateTime)| *start >= self.start && self.until.is_none_or(|until| *start <= until);
         found.filter(is_in).take(most)
     }
+}
+
+/// Refuses more times on one day than a family has use for; what is more often than daily is counted through.
+fn check_day(pattern: &Pattern, rule: &str) -> Result<()> {
+    let times: usize = [&pattern.hours, &pattern.minutes, &pattern.seconds].iter().map(|list| list.len()).product();
+    if pattern.frequency > Frequency::Daily || times <= MOST_A_DAY {
+        return Ok(());
+    }
+    let mut guilty = parts(rule)?;
+    guilty.retain(|(name, _)| matches!(name.as_str(), "BYHOUR" | "BYMINUTE" | "BYSECOND"));
+    Err(wrong(joined(&guilty), format_args!("falls {times} times on one day, and at most {MOST_A_DAY} do")))
 }
 
 fn day_after(wall: DateTime) -> DateTime {

@@ -4,6 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
 
+/// The longest that something is, in minutes: a leap year, and a day for what clocks are moved within it.
+pub const LONGEST_MINUTES: i64 = 367 * 24 * 60;
+
 /// From `start` until just before `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
@@ -38,5 +41,11 @@ impl Span {
     #[must_use]
     pub fn minutes(&self) -> i64 {
         (self.end.as_unix_micros() - self.start.as_unix_micros()) / 60_000_000
+    }
+
+    /// Whether it is longer than anything on a calendar is: about a year.
+    #[must_use]
+    pub fn is_too_long(&self) -> bool {
+        self.minutes() > LONGEST_MINUTES
     }
 }

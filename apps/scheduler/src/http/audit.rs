@@ -1,5 +1,6 @@
 //! Who changed what, and taking the last change back.
 
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,6 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::asker::Asker;
 use super::instances::named;
+use super::refusal::in_the_way;
 use crate::agents::words;
 use crate::app::Office;
 use crate::audit::{Entry, Image, Kind};
@@ -29,18 +31,21 @@ pub(super) struct Undoing {
     post, path = "/api/scheduler/undo", tag = "scheduler", request_body = Undoing,
     responses(
         (status = OK), (status = FORBIDDEN),
-        (status = CONFLICT, description = "There is nothing to take back, or somebody changed the same since"),
+        (
+            status = CONFLICT,
+            description = "There is nothing to take back, somebody changed the same since, or there is no room any more: `conflicts`",
+        ),
     )
 )]
 pub(super) async fn undo(
     Extension(office): Extension<Office>,
     Body(undoing): Body<Undoing>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let asker = Asker::new(&office, &undoing.user_id).await?;
     match office.calendars().undo(office.family(), &undoing.user_id, asker.now).await? {
         Undone::Done(done) => {
             let ids: Vec<&str> = done.changes.iter().filter_map(event_id).collect();
-            Ok(Json(json!({ "undone": undone(&done.changes, &asker), "events": ids })))
+            Ok(Json(json!({ "undone": undone(&done.changes, &asker), "events": ids })).into_response())
         }
         Undone::Nothing => {
             let problem = Problem::conflict("there is nothing to take back");
@@ -51,6 +56,7 @@ pub(super) async fn undo(
             let fact = format!("somebody has changed {} since", words::list(&names));
             Err(Problem::conflict(fact).hint("change it by hand"))
         }
+        Undone::Blocked(conflicts) => Ok(in_the_way(&conflicts, "somebody else has this by now: choose another time")),
     }
 }
 

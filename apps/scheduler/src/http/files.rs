@@ -1,5 +1,6 @@
 //! Calendar files: what a member brings along, and what is taken away, once or again and again.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
@@ -14,12 +15,14 @@ use superstep::{Code, Error, Result};
 use superstep_server::{Asks, Desk, Problem};
 use utoipa::IntoParams;
 
-use super::asker::{Asker, may_change};
+use super::asker::Asker;
+use super::brought::Bringer;
 use super::feed;
 use super::refusal::invalid_query;
 use crate::app::Office;
-use crate::calendar::{Board, Calendar, Change, Role};
+use crate::calendar::{Board, Calendar, Role};
 use crate::ics::{self, MOST_BYTES, Reader, Report};
+use crate::models::Conflict;
 
 /// Who brings a file, and where it goes.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -32,7 +35,8 @@ pub(super) struct Bringing {
     calendar: Option<String>,
 }
 
-/// Reads a calendar file into the calendar. What cannot be read is reported, the rest is taken.
+/// Reads a calendar file into the calendar. What cannot be read, is not theirs to change or wants a thing that is full is
+/// reported, the rest is taken; what it has people do at once is told as conflicts.
 #[utoipa::path(
     post, path = "/api/scheduler/import", tag = "scheduler", params(Bringing),
     request_body(content = String, content_type = "text/calendar", description = "The file; at most 10 MB"),
@@ -56,18 +60,38 @@ pub(super) async fn bring(
     if file.len() > MOST_BYTES {
         return Err(too_large());
     }
-    let report: Arc<OnceLock<Report>> = Arc::default();
-    let (told, now, user) = (report.clone(), asker.now, bringing.user_id.clone());
+    let outcome: Arc<OnceLock<Outcome>> = Arc::default();
+    let (told, now, user) = (outcome.clone(), asker.now, bringing.user_id.clone());
     let decide = move |board: &Board| {
         let imported = ics::import(&file, board, now, &calendar, &user)?;
-        check_changes(board, &user, &imported.changes)?;
+        let refused = Bringer { board, user: &user, now }.refused(&imported)?;
+        let imported = imported.without(&refused);
+        let conflicts = board.conflicts.keys().cloned().collect();
         // It is decided once.
-        let _ = told.set(imported.report);
+        let _ = told.set(Outcome { report: imported.report, conflicts });
         Ok(imported.changes)
     };
-    office.calendars().change(office.family(), &bringing.user_id, "import", decide).await?;
-    let report = report.get().ok_or_else(|| Error::internal("nothing was decided"))?;
-    Ok(Json(reported(report)))
+    let changed = office.calendars().change(office.family(), &bringing.user_id, "import", decide).await?;
+    let outcome = outcome.get().ok_or_else(|| Error::internal("nothing was decided"))?;
+    Ok(Json(outcome.told(&changed.board)))
+}
+
+/// What became of a file.
+struct Outcome {
+    report: Report,
+    /// The conflicts that were known before it, by id.
+    conflicts: BTreeSet<String>,
+}
+
+impl Outcome {
+    /// What is told of it, with the conflicts that the calendar has by it.
+    fn told(&self, after: &Board) -> Value {
+        let is_new = |conflict: &&Arc<Conflict>| !self.conflicts.contains(&conflict.id);
+        let conflicts: Vec<&Conflict> = after.conflicts.values().filter(is_new).map(AsRef::as_ref).collect();
+        let mut told = reported(&self.report);
+        told["conflicts"] = json!(conflicts);
+        told
+    }
 }
 
 fn too_large() -> Problem {
@@ -89,20 +113,6 @@ fn calendar_for(asker: &Asker, wanted: Option<&str>) -> Result<String, Problem> 
         return Ok(id.to_owned());
     }
     Err(Problem::new(403, Code::PolicyRefused, format!("calendar `{id}` is somebody else's")))
-}
-
-/// A file may not change what whoever brings it may not.
-fn check_changes(board: &Board, user: &str, changes: &[Change]) -> Result<()> {
-    let mut touched = changes.iter().filter_map(|change| match change {
-        Change::Event(event) => board.events.get(&event.id),
-        Change::RemoveEvent(id) => board.events.get(id),
-        _ => None,
-    });
-    match touched.find(|event| !may_change(board, user, event)) {
-        Some(_) => Err(Error::new(Code::PolicyRefused, "the file changes an event that is not yours to change")
-            .help("leave out what others made, or ask a parent")),
-        None => Ok(()),
-    }
 }
 
 fn reported(report: &Report) -> Value {
@@ -151,7 +161,7 @@ pub(super) async fn calendar(
 ) -> Result<Response, Problem> {
     match (taking.key, taking.user_id) {
         (Some(key), None) => {
-            if !feed::is_same(&key, feed::key(&desk, &office).await?) {
+            if !feed::opens(&desk, &office, &key).await? {
                 return Err(Problem::not_found("there is no such feed"));
             }
             written(&*office.board().await?, Reader::Anybody)

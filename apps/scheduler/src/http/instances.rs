@@ -1,4 +1,4 @@
-//! What is on the calendar, for whoever looks: whole, or only that somebody is busy.
+//! What is on the calendar, for whoever looks: whole, or only that somebody is busy. What others propose is only that.
 
 use axum::extract::Path;
 use axum::{Extension, Json};
@@ -109,7 +109,9 @@ pub(super) fn shown(asker: &Asker, event: &Event, span: &Span) -> Value {
         "owner": null,
         "may_change": false,
     });
-    if !asker.sees(event) {
+    // What somebody else only thinks of takes the time, and is nobody's business yet.
+    let is_idea = event.status != EventStatus::Confirmed && event.owner != asker.member.id;
+    if is_idea || !asker.sees(event) {
         return whole;
     }
     let people = event

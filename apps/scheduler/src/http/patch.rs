@@ -199,6 +199,9 @@ impl Patch {
         let Some(wanted) = Span::new(start, end) else {
             return Err(wrong("/end", format!("it would end at {end}, and starts at {start}")));
         };
+        if wanted.is_too_long() {
+            return Err(wrong("/end", "an event is at most a year long"));
+        }
         let here = Zone::named(&event.zone)?;
         event.span = if event.span.start == seen.start {
             Span { start: here.written(wanted.start)?, end: here.written(wanted.end)? }

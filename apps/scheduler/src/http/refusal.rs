@@ -29,11 +29,18 @@ pub(super) fn invalid_query(name: &str, fact: impl Into<String>) -> Problem {
 
 /// What stands in the way of a change: 409, with all of it.
 pub(super) fn blocked(conflicts: &[Conflict], can_be_forced: bool) -> Response {
+    in_the_way(
+        conflicts,
+        match can_be_forced {
+            true => "choose another time, or send `force`",
+            false => "choose another time: what is full cannot be forced",
+        },
+    )
+}
+
+/// The same, with what helps.
+pub(super) fn in_the_way(conflicts: &[Conflict], help: &str) -> Response {
     let details: Vec<&str> = conflicts.iter().map(|conflict| conflict.details.as_str()).collect();
-    let help = match can_be_forced {
-        true => "choose another time, or send `force`",
-        false => "choose another time: what is full cannot be forced",
-    };
     let problem = Problem::conflict(details.join(" ")).hint(help);
     let mut body = serde_json::to_value(&problem).unwrap_or_default();
     body["conflicts"] = json!(conflicts);

@@ -42,7 +42,7 @@ pub(super) async fn settings(
         "rules": board.rules.values().collect::<Vec<_>>(),
         "calendars": calendars,
         "examples": office.examples(),
-        "feed": feed::address(key),
+        "feed": feed::address(&key),
     })))
 }
 

@@ -1,7 +1,10 @@
 //! Members, things and rules of the family: listed for everybody, changed by parents.
 //!
 //! The three are alike, so that one set of routes serves them: the path says which. Bodies are the object itself together
-//! with `user_id`; an object that does not fit is refused with every place.
+//! with `user_id`; an object that does not fit is refused with every place. What an object becomes is decided while nobody
+//! else can change the calendar: of two who make the same one does, and fields that two change at once are both changed.
+
+use std::sync::{Arc, OnceLock};
 
 use axum::extract::Path;
 use axum::http::StatusCode;
@@ -15,8 +18,11 @@ use super::asked::Whose;
 use super::asker::Asker;
 use super::refusal::{invalid, wrong};
 use crate::app::Office;
-use crate::calendar::{self, Board, Change, Role, RuleKind, Strength};
+use crate::calendar::{self, Board, Change, Role, Rule, RuleKind, Strength};
 use crate::models;
+
+/// The longest gap that a rule may want between two events, in minutes: a week, which is how far around an event is looked.
+const LONGEST_GAP: u32 = 7 * 24 * 60;
 
 /// What kind of thing a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,17 +117,26 @@ pub(super) async fn create(
     Path(kind): Path<String>,
     Body(body): Body<Map<String, Value>>,
 ) -> Result<Response, Problem> {
-    let (kind, (asker, mut object)) = (Kind::read(&kind)?, asked(&office, body).await?);
-    let id = match object.get("id") {
-        None | Some(Value::Null) => free_id(kind, &asker.board, object.get("name").and_then(Value::as_str)),
-        Some(Value::String(id)) if is_id(id) => id.clone(),
+    let (kind, (user, object)) = (Kind::read(&kind)?, asked(&office, body).await?);
+    match object.get("id") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(id)) if is_id(id) => {}
         Some(_) => return Err(invalid("/id", "this cannot be an id", "use up to 64 letters, digits, `_` and `-`")),
-    };
-    if kind.find(&asker.board, &id).is_some() {
-        return Err(Problem::conflict(format!("there is a {} `{id}`", kind.one())).hint("change that one"));
     }
-    object.insert("id".to_owned(), json!(id));
-    let written = put(&office, &asker, (kind, &id), Value::Object(object)).await?;
+    let made = move |board: &Board| {
+        let name = object.get("name").and_then(Value::as_str);
+        let given = object.get("id").and_then(Value::as_str).map(str::to_owned);
+        let id = given.unwrap_or_else(|| free_id(kind, board, name));
+        if kind.find(board, &id).is_some() {
+            // How a refusal is told that depends on how things stand: 409.
+            let there = Error::new(Code::ThreadBusy, format!("there is a {} `{id}`", kind.one()));
+            return Err(there.retryable(false).help("change that one"));
+        }
+        let mut object = object;
+        object.insert("id".to_owned(), json!(id));
+        Ok((id, Value::Object(object)))
+    };
+    let written = put(&office, &user, kind, made).await?;
     Ok((StatusCode::CREATED, Json(written)).into_response())
 }
 
@@ -140,15 +155,18 @@ pub(super) async fn change(
     Path((kind, id)): Path<(String, String)>,
     Body(body): Body<Map<String, Value>>,
 ) -> Result<Json<Value>, Problem> {
-    let (kind, (asker, object)) = (Kind::read(&kind)?, asked(&office, body).await?);
+    let (kind, (user, object)) = (Kind::read(&kind)?, asked(&office, body).await?);
     if object.get("id").is_some_and(|given| *given != id.as_str()) {
         return Err(invalid("/id", "an id stays as it is", "leave it out"));
     }
-    let mut known = kind.find(&asker.board, &id).ok_or_else(|| missing(kind, &id))?;
-    if let Value::Object(known) = &mut known {
-        known.extend(object);
-    }
-    Ok(Json(put(&office, &asker, (kind, &id), known).await?))
+    let merged = move |board: &Board| {
+        let mut known = kind.find(board, &id).ok_or_else(|| missing(kind, &id))?;
+        if let Value::Object(known) = &mut known {
+            known.extend(object);
+        }
+        Ok((id, known))
+    };
+    Ok(Json(put(&office, &user, kind, merged).await?))
 }
 
 /// Removes a member, resource or rule that nothing names any more.
@@ -168,9 +186,11 @@ pub(super) async fn remove(
     let kind = Kind::read(&kind)?;
     let asker = Asker::new(&office, &whose.user_id).await?;
     asker.must_be_parent()?;
-    kind.find(&asker.board, &id).ok_or_else(|| missing(kind, &id))?;
     let action = format!("remove_{}", kind.one());
-    let decide = move |board: &Board| changed(board, kind.gone(id));
+    let decide = move |board: &Board| match kind.find(board, &id) {
+        Some(_) => changed(board, &whose.user_id, kind.gone(id)),
+        None => Err(missing(kind, &id)),
+    };
     let changed = office.calendars().change(office.family(), &asker.member.id, &action, decide).await;
     match changed {
         Ok(_) => Ok(StatusCode::NO_CONTENT),
@@ -184,24 +204,40 @@ pub(super) async fn remove(
 }
 
 /// Who asks, and what they send: parents only.
-async fn asked(office: &Office, mut body: Map<String, Value>) -> Result<(Asker, Map<String, Value>), Problem> {
+async fn asked(office: &Office, mut body: Map<String, Value>) -> Result<(String, Map<String, Value>), Problem> {
     let user = match body.remove("user_id") {
         Some(Value::String(user)) => user,
         _ => return Err(invalid("/user_id", "this is missing", "the id of a member")),
     };
-    let asker = Asker::new(office, &user).await?;
-    asker.must_be_parent()?;
-    Ok((asker, body))
+    Asker::new(office, &user).await?.must_be_parent()?;
+    Ok((user, body))
 }
 
-/// Writes an object, and gives it as it was written.
-async fn put(office: &Office, asker: &Asker, (kind, id): (Kind, &str), object: Value) -> Result<Value, Problem> {
-    let change = kind.put(object)?;
-    check(&change)?;
+/// Writes an object that is made of the calendar while nobody else can change it, and gives it as it was written.
+async fn put(
+    office: &Office,
+    user: &str,
+    kind: Kind,
+    make: impl FnOnce(&Board) -> Result<(String, Value)> + Send + 'static,
+) -> Result<Value, Problem> {
+    let made: Arc<OnceLock<String>> = Arc::default();
+    let (told, who) = (made.clone(), user.to_owned());
+    let decide = move |board: &Board| {
+        let (id, object) = make(board)?;
+        let change = kind.put(object)?;
+        check(&change)?;
+        // It is decided once.
+        let _ = told.set(id);
+        changed(board, &who, change)
+    };
     let action = format!("change_{}", kind.one());
-    let decide = move |board: &Board| changed(board, change);
-    let changed = office.calendars().change(office.family(), &asker.member.id, &action, decide).await?;
-    Ok(kind.find(&changed.board, id).unwrap_or_default())
+    let changed = office.calendars().change(office.family(), user, &action, decide).await?;
+    let written = made.get().and_then(|id| kind.find(&changed.board, id));
+    Ok(written.ok_or_else(|| Error::internal("nothing was decided"))?)
+}
+
+fn missing(kind: Kind, id: &str) -> Error {
+    Error::new(Code::NotFound, format!("there is no {} `{id}`", kind.one()))
 }
 
 /// What the types cannot say.
@@ -209,16 +245,7 @@ fn check(change: &Change) -> Result<()> {
     let (name, problem) = match change {
         Change::Member(member) => (&member.name, None),
         Change::Resource(thing) => (&thing.name, None),
-        Change::Rule(rule) => {
-            let is_weight = !matches!(rule.strength, Strength::Soft(weight) if !(1..=10).contains(&weight));
-            let days = match &rule.kind {
-                RuleKind::BlockedWindow { days, .. } | RuleKind::PreferredWindow { days, .. } => days.as_slice(),
-                _ => &[],
-            };
-            let are_days = days.iter().all(|day| (1..=7).contains(day));
-            let weight = (!is_weight).then(|| wrong("/strength/soft", "a weight goes from 1 to 10"));
-            (&rule.name, weight.or_else(|| (!are_days).then(|| wrong("/kind/days", "days go from 1 to 7"))))
-        }
+        Change::Rule(rule) => (&rule.name, check_rule(rule)),
         _ => return Ok(()),
     };
     if name.trim().is_empty() {
@@ -227,18 +254,37 @@ fn check(change: &Change) -> Result<()> {
     problem.map_or(Ok(()), Err)
 }
 
-/// The change, unless nobody would be left who may change the family.
-fn changed(board: &Board, change: Change) -> Result<Vec<Change>> {
+fn check_rule(rule: &Rule) -> Option<Error> {
+    let days = match &rule.kind {
+        RuleKind::BlockedWindow { days, .. } | RuleKind::PreferredWindow { days, .. } => days.as_slice(),
+        _ => &[],
+    };
+    if matches!(rule.strength, Strength::Soft(weight) if !(1..=10).contains(&weight)) {
+        return Some(wrong("/strength/soft", "a weight goes from 1 to 10"));
+    }
+    if days.iter().any(|day| !(1..=7).contains(day)) {
+        return Some(wrong("/kind/days", "days go from 1 to 7"));
+    }
+    match rule.kind {
+        RuleKind::MinGapMinutes { minutes } if minutes > LONGEST_GAP => {
+            Some(wrong("/kind/minutes", format!("between two events are at most {LONGEST_GAP} minutes, a week")))
+        }
+        _ => None,
+    }
+}
+
+/// The change, unless who asks is no parent any more, or nobody would be left who may change the family.
+fn changed(board: &Board, user: &str, change: Change) -> Result<Vec<Change>> {
+    let is_parent = |board: &Board, id: &str| board.members.get(id).is_some_and(|one| one.role == Role::Parent);
+    if !is_parent(board, user) {
+        return Err(Error::new(Code::PolicyRefused, format!("`{user}` may not change the family")).help("a parent may"));
+    }
     let mut after = board.clone();
     after.apply(change.clone());
-    if after.members.values().any(|member| member.role == Role::Parent) {
+    if after.members.keys().any(|id| is_parent(&after, id)) {
         return Ok(vec![change]);
     }
     Err(Error::new(Code::TypeMismatch, "the last parent stays one").help("make somebody else a parent first"))
-}
-
-fn missing(kind: Kind, id: &str) -> Problem {
-    Problem::not_found(format!("there is no {} `{id}`", kind.one()))
 }
 
 fn is_id(text: &str) -> bool {

@@ -96,7 +96,8 @@ pub(super) fn read(component: &Component, source: &Source<'_>, report: &mut Repo
     } else if let Some(rule) = find("RRULE") {
         report.note(rule.problem("is left out: one instance of a series does not repeat"));
     }
-    recurrence::readable_rule(&event).map_err(|error| find("RRULE").unwrap_or(starts).problem(error.message()))?;
+    recurrence::readable_rule(&event)
+        .map_err(|error| find("RRULE").or(find("RDATE")).unwrap_or(starts).problem(error.message()))?;
     for property in &properties {
         set(&mut event, property, source.board, report);
     }
@@ -223,7 +224,7 @@ fn span(properties: &[Property], start: &Moment, source: &Source<'_>, report: &m
         return Err(problem("is before DTSTART"));
     }
     if let Some(span) = Span::new(begin, end) {
-        return Ok(span);
+        return if span.is_too_long() { Err(problem("is more than a year after DTSTART")) } else { Ok(span) };
     }
     // A board knows nothing without length.
     let shortest = if start.is_day { jiff::Span::new().days(1) } else { jiff::Span::new().minutes(1) };

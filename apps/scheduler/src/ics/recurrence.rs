@@ -8,7 +8,7 @@ use super::lines::excerpt;
 use super::property::Property;
 use super::report::{Problem, Report};
 use super::when::{Moment, moments};
-use crate::calendar::{Event, Recurrence, check_rule};
+use crate::calendar::{Event, MOST_INSTANCES, Recurrence, check_rule};
 use crate::zone::Zone;
 
 /// How an event repeats that starts then; nothing when it does not.
@@ -68,9 +68,14 @@ fn walls(
 /// # Errors
 /// With what is wrong in the rule.
 pub(super) fn readable_rule(event: &Event) -> Result<()> {
-    let Some(recurrence) = event.recurrence.as_ref().filter(|recurrence| !recurrence.rule.is_empty()) else {
+    let Some(recurrence) = &event.recurrence else { return Ok(()) };
+    if recurrence.added.len() > MOST_INSTANCES {
+        let message = format!("RDATE has {}, and a series has at most {MOST_INSTANCES}", recurrence.added.len());
+        return Err(Error::new(Code::InputInvalid, message));
+    }
+    if recurrence.rule.is_empty() {
         return Ok(());
-    };
+    }
     if ["FREQ=SECONDLY", "FREQ=MINUTELY", "FREQ=HOURLY"].iter().any(|part| recurrence.rule.contains(part)) {
         return Err(Error::new(Code::InputInvalid, "repeats within a day, which no event of a family does"));
     }

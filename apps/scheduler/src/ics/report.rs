@@ -1,5 +1,6 @@
 //! What became of every part of a file, for the person who brought it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -86,5 +87,30 @@ impl Report {
 
     pub(super) fn skip(&mut self, entry: Entry, reason: impl Into<String>) {
         self.skipped.push(Skipped { entry, reason: reason.into() });
+    }
+
+    /// Moves what would have been changed of some UIDs to what was left out, each with why.
+    pub(super) fn refuse(&mut self, refused: &BTreeMap<String, String>) {
+        let mut skipped = Vec::new();
+        for entries in [&mut self.created, &mut self.updated, &mut self.removed] {
+            entries.retain(|entry| match refused.get(&entry.uid) {
+                Some(reason) => {
+                    skipped.push(Skipped { entry: entry.clone(), reason: reason.clone() });
+                    false
+                }
+                None => true,
+            });
+        }
+        self.skipped.extend(skipped);
+        self.sort();
+    }
+
+    /// Everything in the order of the file.
+    pub(super) fn sort(&mut self) {
+        for entries in [&mut self.created, &mut self.updated, &mut self.removed, &mut self.unchanged] {
+            entries.sort_by_key(|entry| entry.line);
+        }
+        self.skipped.sort_by_key(|skipped| skipped.entry.line);
+        self.problems.sort_by_key(|problem| problem.line);
     }
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use superstep::{Code, Error, Result};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::cell::Statement;
 use super::plan::{Author, Decision, Plan, Rejected};
@@ -100,7 +101,7 @@ async fn within<S: Session>(session: &mut S, work: &mut Work) -> Result<Changed,
     };
     work.decided = Some((board.clone(), decision.clone()));
     let rejected = rejected(session, &board, &decision.changes).await?;
-    let plan = Plan::new(&board, &rejected, decision, &work.author, work.scan)?;
+    let plan = apart(|| Plan::new(&board, &rejected, decision, &work.author, work.scan))?;
     let (statements, changed) = (plan.statements.clone(), plan.changed());
     work.planned = Some(plan);
     session.ask(statements).await?;
@@ -125,8 +126,17 @@ async fn decide<S: Session>(
         None => Vec::new(),
     };
     let decide = work.decide.take().ok_or_else(|| Error::internal("a change was decided twice"))?;
-    let decision = decide(&board, &entries)?;
+    let decision = apart(|| decide(&board, &entries))?;
     Ok((board, decision))
+}
+
+/// Computes something that may take a while where that holds nobody else up: a runtime of many threads lets another one go
+/// on with its tasks.
+fn apart<T>(compute: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(compute),
+        _ => compute(),
+    }
 }
 
 /// Somebody changed the calendar since this was decided: perhaps it was us, and only the answer was lost.

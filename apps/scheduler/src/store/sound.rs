@@ -1,4 +1,4 @@
-//! What must hold of a calendar before it is written: everything that is named is there.
+//! What must hold of a calendar before it is written: everything that is named is there, and nothing is endless.
 //!
 //! The foreign keys of the tables say the same; here it is said in words, before anything is written.
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use superstep::{Code, Error, Result};
 
-use crate::calendar::{Board, Change, Event};
+use crate::calendar::{Board, Change, Event, MOST_INSTANCES};
 use crate::zone::Zone;
 
 /// Looks at what is changed, and where something goes at all that could name it.
@@ -45,6 +45,12 @@ fn check_event(after: &Board, event: &Event) -> Result<()> {
     let name = format!("event `{}`", event.id);
     if event.span.end <= event.span.start {
         return Err(wrong(format!("{name} ends at {}, and starts at {}", event.span.end, event.span.start)));
+    }
+    if event.span.is_too_long() {
+        return Err(wrong(format!("{name} is longer than a year")).help("let it repeat, or make several of it"));
+    }
+    if event.recurrence.as_ref().is_some_and(|recurrence| recurrence.added.len() > MOST_INSTANCES) {
+        return Err(wrong(format!("{name} has more than {MOST_INSTANCES} starts that were added")));
     }
     check_zone(&event.zone, &name)?;
     if !after.calendars.contains_key(&event.calendar) {

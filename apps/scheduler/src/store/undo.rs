@@ -1,5 +1,9 @@
 //! Taking a change back, out of what the audit remembers.
+//!
+//! What others did since stays: an event comes back only where there is still room for it. Room is what was there when the
+//! change was made, so that a conflict that the family lived with then is none that stands in the way now.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
@@ -12,9 +16,10 @@ use super::cell::damaged;
 use super::flow::Work;
 use super::plan::Decision;
 use super::{Calendars, Changed};
+use crate::agents::{conflicts, scan};
 use crate::audit::{Entry, Image, Kind};
-use crate::calendar::{Board, Change, Event};
-use crate::models::EventStatus;
+use crate::calendar::{Board, Change, Event, Resource};
+use crate::models::{Conflict, ConflictType, EventStatus};
 
 /// For how long a change can be taken back, in microseconds: ten minutes.
 const OPEN: i64 = 10 * 60 * 1_000_000;
@@ -28,25 +33,34 @@ pub enum Undone {
     Nothing,
     /// Somebody has changed the same since: the ids of what. Nothing was written.
     Touched(Vec<String>),
+    /// What would come back has no room any more, or what it would take away is in use. Nothing was written.
+    Blocked(Vec<Conflict>),
 }
 
 impl Calendars {
     /// Takes back the last thing that somebody changed on the calendar, in the last ten minutes, if nobody has touched the
-    /// same since. Called again, it goes on with the one before. What was on its way when it was confirmed is rejected: only
-    /// what is confirmed shows on a calendar. Calendars that were made stay, empty; conflicts are looked for anew by
-    /// [`scan`](super::Options::scan).
+    /// same since, nor an instance of the same series, and nothing blocks what comes back. Called again, it goes on with the
+    /// one before. What was on its way when it was confirmed is rejected: only what is confirmed shows on a calendar.
+    /// Calendars that were made stay, empty; conflicts are looked for anew by [`scan`](super::Options::scan).
     ///
     /// # Errors
     /// As [`Calendars::change`].
     pub async fn undo(&self, family: &str, who: &str, now: Time) -> Result<Undone> {
         let outcome = Arc::new(OnceLock::new());
         let (told, person) = (outcome.clone(), who.to_owned());
-        let decide = move |_: &Board, entries: &[Entry]| {
+        let decide = move |board: &Board, entries: &[Entry]| {
             let refused = match find(entries, &person) {
                 None => Undone::Nothing,
                 Some(entry) => match touched_since(entries, entry) {
                     touched if touched.is_empty() => {
-                        return Ok(Decision { changes: reverse(entry, now)?, undoes: Some(entry.revision) });
+                        let changes = reverse(entry, now)?;
+                        let room = Room { board, then: before(board, entries, entry)?, changes: &changes, now };
+                        match room.missing(&person)? {
+                            blocking if blocking.is_empty() => {
+                                return Ok(Decision { changes, undoes: Some(entry.revision) });
+                            }
+                            blocking => Undone::Blocked(blocking),
+                        }
                     }
                     touched => Undone::Touched(touched),
                 },
@@ -91,14 +105,93 @@ fn is_confirmed(event: Option<&Value>) -> bool {
     event.is_some_and(|event| event["status"] == "confirmed")
 }
 
-/// What later changes have in common with one.
+/// What later changes have in common with one: the same thing, or an instance of the same series.
 fn touched_since(entries: &[Entry], entry: &Entry) -> Vec<String> {
     let settled = settled(entries);
-    let things: BTreeSet<(Kind, &String)> = entry.images.iter().map(|image| (image.kind, &image.id)).collect();
+    let things: BTreeSet<(Kind, &str)> = entry.images.iter().map(|image| (image.kind, image.id.as_str())).collect();
     let later = entries.iter().filter(|later| later.revision > entry.revision && !settled.contains(&later.revision));
-    let same = later.flat_map(|later| &later.images).filter(|image| image.kind != Kind::Conflicts);
-    let same = same.filter(|image| things.contains(&(image.kind, &image.id)));
-    same.map(|image| image.id.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+    let others = later.flat_map(|later| &later.images).filter(|image| image.kind != Kind::Conflicts);
+    let is_same = |image: &&Image| {
+        let mut ids = std::iter::once(image.id.as_str()).chain(series_of(image));
+        ids.any(|id| things.contains(&(image.kind, id)))
+    };
+    others.filter(is_same).map(|image| image.id.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The series that an event is an instance of, before and after.
+fn series_of(image: &Image) -> impl Iterator<Item = &str> {
+    let events = [&image.before, &image.after].into_iter().flatten();
+    events.filter_map(|event| event["exception_of"]["series"].as_str())
+}
+
+/// The calendar as it was before a change: everything from then on is wound back, the newest first.
+fn before(board: &Board, entries: &[Entry], entry: &Entry) -> Result<Board> {
+    let mut since: Vec<&Entry> = entries.iter().filter(|one| one.revision >= entry.revision).collect();
+    since.sort_by_key(|one| Reverse(one.revision));
+    let mut then = board.clone();
+    for image in since.iter().flat_map(|one| &one.images) {
+        let change = match image.kind {
+            Kind::Event => Some(
+                thing(&image.before)?
+                    .map_or_else(|| Change::RemoveEvent(image.id.clone()), |event| Change::Event(Box::new(event))),
+            ),
+            _ => reverse_thing(image)?,
+        };
+        change.into_iter().for_each(|change| then.apply(change));
+    }
+    Ok(then)
+}
+
+/// What is taken back, and the calendars that it is looked at on.
+struct Room<'a> {
+    board: &'a Board,
+    /// As it was before what is taken back.
+    then: Board,
+    changes: &'a [Change],
+    now: Time,
+}
+
+impl Room<'_> {
+    /// What would block a confirmed event that comes back, or be too much for a thing that becomes smaller, and did not when
+    /// it was so before; told to somebody.
+    fn missing(&self, who: &str) -> Result<Vec<Conflict>> {
+        let mut after = self.board.clone();
+        self.changes.iter().for_each(|change| after.apply(change.clone()));
+        let mut missing = Vec::new();
+        for change in self.changes {
+            match change {
+                Change::Event(event) if event.status == EventStatus::Confirmed => {
+                    let had = match self.then.events.get(&event.id) {
+                        Some(old) => conflicts::find_as(&self.then, old, self.now, who)?,
+                        None => Vec::new(),
+                    };
+                    missing.extend(anew(conflicts::find_as(&after, event, self.now, who)?, &had));
+                }
+                Change::Resource(thing) if self.is_smaller(thing) => {
+                    let of_it = |one: &Conflict| {
+                        one.kind == ConflictType::ResourceConflict
+                            && one.id.starts_with(&format!("resource_conflict:{}:", thing.id))
+                    };
+                    let had = scan::all(&self.then, self.now)?;
+                    missing.extend(anew(scan::all(&after, self.now)?, &had).into_iter().filter(of_it));
+                }
+                _ => {}
+            }
+        }
+        Ok(missing)
+    }
+
+    fn is_smaller(&self, thing: &Resource) -> bool {
+        self.board.resources.get(&thing.id).is_some_and(|now| thing.capacity < now.capacity)
+    }
+}
+
+/// Those that block and were not there before.
+fn anew(found: Vec<Conflict>, had: &[Conflict]) -> Vec<Conflict> {
+    let is_same =
+        |one: &Conflict, old: &Conflict| one.id == old.id && one.conflicting_event_id == old.conflicting_event_id;
+    let is_new = |one: &Conflict| one.severity.is_blocking() && !had.iter().any(|old| is_same(one, old));
+    found.into_iter().filter(is_new).collect()
 }
 
 /// The changes that make everything as it was.
@@ -108,6 +201,14 @@ fn reverse(entry: &Entry, now: Time) -> Result<Vec<Change>> {
 }
 
 fn reverse_one(image: &Image, now: Time) -> Result<Option<Change>> {
+    match image.kind {
+        Kind::Event => reverse_event(image, now).map(Some),
+        _ => reverse_thing(image),
+    }
+}
+
+/// Everything but events as it was before; conflicts are found anew.
+fn reverse_thing(image: &Image) -> Result<Option<Change>> {
     let id = || image.id.clone();
     Ok(match image.kind {
         Kind::Family => thing(&image.before)?.map(Change::Family),
@@ -115,8 +216,7 @@ fn reverse_one(image: &Image, now: Time) -> Result<Option<Change>> {
         Kind::Member => Some(thing(&image.before)?.map_or_else(|| Change::RemoveMember(id()), Change::Member)),
         Kind::Resource => Some(thing(&image.before)?.map_or_else(|| Change::RemoveResource(id()), Change::Resource)),
         Kind::Rule => Some(thing(&image.before)?.map_or_else(|| Change::RemoveRule(id()), Change::Rule)),
-        Kind::Event => Some(reverse_event(image, now)?),
-        Kind::Conflicts => None,
+        Kind::Event | Kind::Conflicts => None,
     })
 }
 

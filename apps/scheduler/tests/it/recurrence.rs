@@ -203,6 +203,10 @@ fn wrong_rules_are_refused_by_their_part() {
         ("FREQ=MONTHLY;BYYEARDAY=3", "`BYYEARDAY=3`"),
         ("FREQ=MONTHLY;BYWEEKNO=3", "`BYWEEKNO=3`"),
         ("FREQ=DAILY;BYHOUR=24", "`BYHOUR=24`"),
+        (
+            "FREQ=DAILY;BYHOUR=8,9,10,11,12;BYMINUTE=0,10,20,30,40",
+            "`BYHOUR=8,9,10,11,12;BYMINUTE=0,10,20,30,40`: falls 25 times",
+        ),
         ("FREQ=MONTHLY;BYSETPOS=1", "`BYSETPOS=1`"),
         ("FREQ=WEEKLY;WKST=NO", "`WKST=NO`"),
         ("FREQ=WEEKLY;FREQ=DAILY", "`FREQ=DAILY`: `FREQ` is there twice"),
@@ -220,6 +224,19 @@ fn wrong_rules_are_refused_by_their_part() {
         assert_eq!(refused.code(), Code::InputInvalid, "{rule}");
         assert!(refused.to_string().contains(part), "{rule}: {refused}");
     }
+}
+
+/// R-FAM-128: a rule that falls every second of every day is refused before it is computed, whether it ends or not.
+#[test]
+fn rules_of_every_second_are_refused() {
+    let all = |most: u32| (0..most).map(|one| one.to_string()).collect::<Vec<_>>().join(",");
+    let day = format!("BYHOUR={};BYMINUTE={};BYSECOND={}", all(24), all(60), all(60));
+    for rule in ["FREQ=DAILY", "FREQ=DAILY;COUNT=2", "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;UNTIL=20260401"] {
+        let refused = check_rule(&format!("{rule};{day}"), wall("2026-03-03T17:00"), &zone(NEW_YORK)).unwrap_err();
+        assert!(refused.to_string().contains("falls 86400 times on one day, and at most 24 do"), "{rule}: {refused}");
+    }
+    let hourly = format!("FREQ=DAILY;BYHOUR={}", all(24));
+    assert_eq!(check_rule(&hourly, wall("2026-03-03T17:00"), &zone(NEW_YORK)).unwrap().count, None);
 }
 
 /// R-FAM-96, R-FAM-128: a good rule is written plainly, and said how often and when first it falls.

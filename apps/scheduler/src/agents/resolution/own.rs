@@ -18,6 +18,13 @@ use crate::zone::Zone;
 const LEAST_MINUTES: i64 = 15;
 /// The least that a part of an event is.
 const LEAST_PART_MINUTES: i64 = 30;
+/// The most lengths that are tried; each is looked at with everything around it.
+const MOST_LENGTHS: i64 = 100;
+
+/// Steps of some minutes, or of several times as many where a length would be too many of them.
+fn step(minutes: i64, least: i64) -> i64 {
+    least * (minutes / (least * MOST_LENGTHS) + 1)
+}
 
 impl Desk<'_> {
     pub(super) fn move_it(&self) -> Result<Option<Plan>> {
@@ -45,11 +52,14 @@ impl Desk<'_> {
 
     /// The longest that is left when the worst is cut off, from the end or from the start.
     pub(super) fn shorten_it(&self) -> Result<Option<Plan>> {
+        if self.event.is_all_day {
+            return Ok(None);
+        }
         let span = self.event.span;
         let minutes = span.minutes();
         let least = LEAST_MINUTES.max((minutes + 1) / 2);
         // Nobody shortens a holiday by minutes.
-        let step = if minutes > 8 * 60 { 30 } else { 5 };
+        let step = step(minutes / 2, if minutes > 8 * 60 { 30 } else { 5 });
         let mut best = (super::count(&self.before), None);
         for cut in (1..).map(|steps| steps * step).take_while(|cut| minutes - cut >= least) {
             let ends_earlier = Span { end: later(span.end, -cut), ..span };
@@ -65,7 +75,7 @@ impl Desk<'_> {
                 break;
             }
         }
-        let Some((shorter, cut)) = best.1.filter(|_| !self.event.is_all_day) else { return Ok(None) };
+        let Some((shorter, cut)) = best.1 else { return Ok(None) };
         let shorter = written(&Zone::named(&self.event.zone)?, &shorter)?;
         let (title, id) = (self.telling.name(self.event), &self.event.id);
         let change = if shorter.start == span.start {
@@ -85,6 +95,7 @@ impl Desk<'_> {
         if is_stiff || super::count(&self.before).0 == 0 {
             return Ok(None);
         }
+        let step = step(minutes, LEAST_MINUTES);
         let mut staying = minutes - LEAST_PART_MINUTES;
         while staying >= LEAST_PART_MINUTES {
             let head = Span { end: later(event.span.start, staying), ..event.span };
@@ -94,7 +105,7 @@ impl Desk<'_> {
                     return self.splitting(&stays, &rest).map(Some);
                 }
             }
-            staying -= LEAST_MINUTES;
+            staying -= step;
         }
         Ok(None)
     }

@@ -114,6 +114,19 @@ fn it_moves_later_then_earlier_then_to_another_day() {
     assert_eq!(short(&family().with(dentist().flexibility(Flexibility::Fixed)), &fixed), expected);
 }
 
+/// R-FAM-107: what is very long is shortened in a hundred steps and not by half an hour at a time.
+#[test]
+fn what_is_very_long_is_shortened_in_few_steps() {
+    let end = |text: &str| superstep::core::time::Time::parse(text).unwrap();
+    let journey = event("Journey", "2026-01-10 14:00 15:00").of(&["emma"]).proposed();
+    let journey = journey.change(|event| event.span.end = end("2026-11-06T19:00:00Z"));
+    let exam = event("Exam", "2026-11-06 13:00 15:00").of(&["emma"]);
+    let data = ways(&family().with(exam), &journey);
+    let shorter = of_strategy(&data, Strategy::ShortenEvent).unwrap();
+    // 300 days have 216,000 minutes in their half: steps of 73 half hours.
+    assert_eq!(shorter.changes[0].new_value.as_deref(), Some("2026-11-05T01:30:00-05:00"));
+}
+
 /// R-FAM-107: it is shortened to half at most, from the end or the start, and never to less than a quarter of an hour.
 #[test]
 fn it_is_shortened_to_half_at_most() {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use jiff::civil::time;
 use proptest::prelude::*;
-use superstep_scheduler::agents::scan::all;
-use superstep_scheduler::calendar::{Change, Event, Priority, RuleKind, Strength};
+use superstep_scheduler::agents::scan::{MOST_CONFLICTS, all};
+use superstep_scheduler::calendar::{Change, Event, ExceptionOf, Priority, RuleKind, Strength};
 
 use super::builder::{Build as _, With as _, event, family, now, resource, short};
 
@@ -56,6 +56,34 @@ fn capacity_and_rules_are_looked_at() {
     let details = "“Bread”: the rule “Rule naps” would be broken on Saturday 10 January, 2:00 pm to 3:00 pm: nothing on \
                    Saturdays from 1:00 pm to 3:00 pm.";
     assert_eq!(ruled[0].details, details);
+}
+
+/// R-FAM-94: of more than anybody looks through the first are kept, whoever they are about.
+#[test]
+fn a_calendar_on_which_everything_is_at_once_has_its_first_conflicts() {
+    let many = (0..1_500).fold(family(), |board, place| {
+        let who = if place % 2 == 0 { "emma" } else { "dad" };
+        board.with(event(&format!("Event {place:04}"), "2026-02-10 14:00 15:00").of(&[who]))
+    });
+    let early = |title: &str| event(title, "2026-01-10 14:00 15:00").of(&["mom"]);
+    let found = all(&many.with(early("One")).with(early("Two")), now()).unwrap();
+    assert_eq!((found.len(), found[0].id.as_str()), (MOST_CONFLICTS, "time_conflict:one:two"));
+    let last = &found[MOST_CONFLICTS - 1];
+    assert!(last.details.contains("Dad") || last.details.contains("Emma"), "{last:?}");
+}
+
+/// R-FAM-94, R-FAM-100: an instance that was moved counts together with its series.
+#[test]
+fn a_series_and_its_exceptions_are_counted_together() {
+    let swim = event("Swim", "2026-01-10 09:00 10:00").of(&["emma"]).every("FREQ=DAILY;COUNT=4");
+    let moved = event("Moved", "2026-01-12 15:00 16:00").of(&["emma"]).change(|event| {
+        let start = jiff::civil::date(2026, 1, 11).at(9, 0, 0, 0);
+        event.exception_of = Some(ExceptionOf { series: "swim".to_owned(), start });
+    });
+    let one_a_day = RuleKind::MaxEventsPerDay { count: 1 };
+    let board = family().with(swim).with(moved).ruled("few", one_a_day, Strength::Soft(9));
+    let found = all(&board, now()).unwrap();
+    assert_eq!(short(&found), ["constraint_violation medium Swim", "constraint_violation medium Moved"]);
 }
 
 proptest! {

@@ -75,6 +75,7 @@ async fn a_change_that_cannot_be_is_refused() {
         (json!({ "title": " " }), 422, "/title"),
         (json!({ "start": "soon" }), 422, "/start"),
         (json!({ "start": format!("{day}T16:00:00"), "end": format!("{day}T15:00:00") }), 422, "/end"),
+        (json!({ "end": "9998-01-01T00:00:00Z" }), 422, "/end"),
         (json!({ "participants": [{ "id": "emma" }, { "id": "rex" }] }), 422, "/participants/1/id"),
         (json!({ "resources": ["boat"] }), 422, "/resources/0"),
         (json!({ "priority": "urgent" }), 422, "/priority"),
@@ -107,6 +108,7 @@ async fn a_rule_that_cannot_be_is_refused_with_its_part() {
         ("FREQ=SOMETIMES", "FREQ=SOMETIMES"),
         ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "BYMONTHDAY=30"),
         ("FREQ=DAILY;COUNT=20000", "COUNT=20000"),
+        ("FREQ=DAILY;BYHOUR=9,10,11;BYMINUTE=0,5,10,15,20,25,30,35,40", "BYHOUR=9,10,11"),
         ("weekly", "weekly"),
     ];
     for (rule, part) in rows {
@@ -226,6 +228,50 @@ async fn the_last_change_is_taken_back() {
     family.patch(&path, json!({ "user_id": "dad", "title": "Match" })).await;
     let (status, problem) = undo("mom").await;
     assert!(status == 409 && problem["detail"].as_str().unwrap().contains("Match"), "{problem}");
+}
+
+/// R-FAM-112, R-FAM-120: who takes back a cancellation does not take the car away from who has it by now.
+#[tokio::test]
+async fn what_somebody_has_by_now_is_not_taken_back() {
+    let (family, day) = (served().await, sunday(3));
+    let path = path_of(&family.plan("mom", &soccer(day)).await);
+    assert_eq!(family.delete(&format!("{path}?user_id=mom")).await.0, 200);
+    family.plan("dad", &format!("Schedule shopping for Dad on {day} at 2pm with the car")).await;
+    let (status, problem) = family.post("/undo", json!({ "user_id": "mom" })).await;
+    assert_eq!((status, &problem["status"]), (409, &json!(409)), "{problem}");
+    let conflict = &problem["conflicts"][0];
+    assert_eq!(
+        (&conflict["type"], &conflict["conflicting_event_title"]),
+        (&json!("resource_conflict"), &json!("Shopping"))
+    );
+    assert!(problem["detail"].as_str().unwrap().contains("car is taken by “Shopping”"), "{problem}");
+    let titles: Vec<Value> = family.on("mom", day).await.iter().map(|event| event["title"].clone()).collect();
+    assert_eq!(titles, ["Shopping"]);
+}
+
+/// R-FAM-93: what somebody proposes takes the time, and others see no more of it.
+#[tokio::test]
+async fn what_others_propose_is_busy_and_tentative() {
+    let (family, day) = (served().await, sunday(3));
+    family.plan("mom", &soccer(day)).await;
+    let asked = family.say("mom", &format!("Schedule chess for Emma on {day} at 2pm")).await;
+    assert_eq!(asked["status"], "awaiting_user", "{asked}");
+    let proposed = |user: &'static str| {
+        let family = &family;
+        async move {
+            let seen = family.on(user, day).await;
+            assert_eq!(seen.len(), 2, "{seen:?}");
+            seen.into_iter().find(|event| event["is_tentative"] == true).unwrap()
+        }
+    };
+    let (own, others) = (proposed("mom").await, proposed("dad").await);
+    assert_eq!((&own["title"], &own["is_busy"]), (&json!("Chess"), &json!(false)), "{own}");
+    assert_eq!(
+        (&others["title"], &others["is_busy"], &others["participants"]),
+        (&json!("busy"), &json!(true), &json!([]))
+    );
+    let one = family.get(&format!("{}?user_id=dad", path_of(&own))).await.1;
+    assert_eq!((&one["title"], &one["start"]), (&json!("busy"), &own["start"]), "{one}");
 }
 
 /// R-FAM-95: who did what can be looked up, the newest first.

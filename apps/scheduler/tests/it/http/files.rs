@@ -1,9 +1,16 @@
 //! Calendar files over HTTP: brought along, taken away.
 
-use serde_json::{Value, json};
-use superstep_scheduler::sample;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::served::{Served, served, soccer, sunday, with};
+use serde_json::{Value, json};
+use superstep::store::{Answer, Operation};
+use superstep::{MemoryStore, Store};
+use superstep_scheduler::sample;
+use superstep_scheduler::store::Place;
+use superstep_server::{Config, Stores};
+use tokio::sync::Barrier;
+
+use crate::served::{Served, served, settings, soccer, started, sunday, with};
 
 fn file(day: &str) -> String {
     let event = |uid: &str, lines: &[&str]| {
@@ -37,9 +44,54 @@ async fn a_file_is_brought_along() {
     let (_, again) = brought(&family, "user_id=mom&calendar=family", file.clone()).await;
     assert_eq!((&again["created"], &again["unchanged"]), (&json!(0), &json!(1)), "{again}");
     assert_eq!(family.on("dad", day).await.len(), 1);
-    // Of mom, so not for Emma to bring anew.
+    // Of mom, so not for Emma to bring anew; the rest of her file is taken.
     let newer = file.replace("Flea market", "Market").replace("UID:market", "SEQUENCE:9\r\nUID:market");
-    assert_eq!(brought(&family, "user_id=emma", newer).await.0, 403);
+    let newer = newer.replace("DTSTART:nonsense", &format!("DTSTART:{}T150000", day.to_string().replace('-', "")));
+    let (status, report) = brought(&family, "user_id=emma", newer).await;
+    assert_eq!((status, &report["created"], &report["updated"]), (200, &json!(1), &json!(0)), "{report}");
+    assert_eq!(report["skipped"][0]["title"], "Market", "{report}");
+    assert!(report["skipped"][0]["reason"].as_str().unwrap().contains("not yours"), "{report}");
+    let titles: Vec<Value> = family.on("dad", day).await.iter().map(|event| event["title"].clone()).collect();
+    assert_eq!(titles, ["Flea market", "Broken"]);
+}
+
+/// R-FAM-99, R-FAM-120, R-FAM-129: a file books nothing that is full, not even with its own events; what it has people do at
+/// once is taken and told.
+#[tokio::test]
+async fn a_file_books_nothing_that_is_full() {
+    let (family, day) = (served().await, sunday(3));
+    family.plan("mom", &soccer(day)).await;
+    let date = day.to_string().replace('-', "");
+    let event = |title: &str, hour: u8, more: &str| {
+        format!(
+            "BEGIN:VEVENT\r\nUID:{title}\r\nDTSTART:{date}T{hour}0000\r\nDTEND:{date}T{hour}3000\r\nSUMMARY:{title}\r\n\
+             {more}\r\nEND:VEVENT\r\n"
+        )
+    };
+    let events = [
+        event("Tour", 14, "RESOURCES:car"),
+        event("Lesson", 14, "ATTENDEE;CN=Emma:mailto:emma@example.org"),
+        event("Zoo", 16, "RESOURCES:car"),
+        event("Aquarium", 16, "RESOURCES:car"),
+    ];
+    let file = format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//t//t//EN\r\n{}END:VCALENDAR\r\n", events.concat());
+    let (status, report) = brought(&family, "user_id=emma", file.clone()).await;
+    assert_eq!((status, &report["created"]), (200, &json!(2)), "{report}");
+    let skipped = report["skipped"].as_array().unwrap();
+    let left_out: Vec<(&str, u64)> =
+        skipped.iter().map(|one| (one["title"].as_str().unwrap(), one["line"].as_u64().unwrap())).collect();
+    assert_eq!(left_out, [("Tour", 4), ("Aquarium", 25)], "{report}");
+    for (place, by) in [(0, "Soccer practice"), (1, "Zoo")] {
+        let reason = skipped[place]["reason"].as_str().unwrap();
+        assert!(reason.contains(&format!("The car is taken by “{by}”")), "{reason}");
+    }
+    let [conflict] = report["conflicts"].as_array().unwrap().as_slice() else { panic!("{report}") };
+    assert_eq!((&conflict["type"], &conflict["participants_affected"]), (&json!("time_conflict"), &json!(["emma"])));
+    // Where the car is free again it is theirs.
+    family.post("/undo", json!({ "user_id": "mom" })).await;
+    let (_, report) = brought(&family, "user_id=emma", file).await;
+    assert_eq!((&report["created"], &report["unchanged"]), (&json!(1), &json!(2)), "{report}");
+    assert_eq!(report["conflicts"], json!([]), "{report}");
 }
 
 /// R-FAM-129: what is no calendar file, is too long or goes nowhere is refused.
@@ -84,4 +136,51 @@ async fn what_is_taken_away_comes_back_as_it_was() {
     let (status, report) = brought(&family, "user_id=mom", file).await;
     assert_eq!((status, &report["created"], &report["updated"]), (200, &json!(0), &json!(0)), "{report}");
     assert_eq!((&report["unchanged"], &report["skipped"]), (&json!(21), &json!([])), "{report}");
+}
+
+/// A store on which the first two who look for a secret see that there is none.
+struct Together {
+    kept: MemoryStore,
+    both: Barrier,
+    looks: AtomicU32,
+}
+
+impl Store for Together {
+    async fn batch(&self, operations: Vec<Operation>) -> superstep::Result<Vec<Answer>> {
+        let is_feed = |labels: &[String]| labels.iter().any(|label| label == "feed");
+        let is_look = operations.iter().any(|operation| match operation {
+            Operation::Get(get) => is_feed(get.namespace.labels()),
+            Operation::Search(search) => is_feed(search.prefix.labels()),
+            _ => false,
+        });
+        let answers = self.kept.batch(operations).await?;
+        if is_look && self.looks.fetch_add(1, Ordering::Relaxed) < 2 {
+            self.both.wait().await;
+        }
+        Ok(answers)
+    }
+
+    async fn sweep(&self) -> superstep::Result<u64> {
+        self.kept.sweep().await
+    }
+}
+
+/// R-FAM-99: two processes that start together give out addresses that both of them know, and then the same one.
+#[tokio::test]
+async fn no_address_of_the_feed_is_dead() {
+    let mut stores = Stores::memory();
+    let items = Together { kept: MemoryStore::new(), both: Barrier::new(2), looks: AtomicU32::new(0) };
+    stores.items = items.into();
+    let start = || started(settings(Place::Memory, sample::plain()), Config::new(stores.clone()));
+    let (one, other) = (start().await, start().await);
+    let (first, second) = tokio::join!(one.get("/settings?user_id=mom"), other.get("/settings?user_id=mom"));
+    for told in [&first.1, &second.1, &one.get("/settings?user_id=mom").await.1] {
+        let feed = told["feed"].as_str().unwrap();
+        for served in [&one, &other] {
+            let status = served.client.get(served.server.url() + feed).send().await.unwrap().status();
+            assert_eq!(status, 200, "{feed}");
+        }
+    }
+    let [one, other] = [one.get("/settings?user_id=dad").await.1, other.get("/settings?user_id=dad").await.1];
+    assert_eq!(one["feed"], other["feed"]);
 }

@@ -67,6 +67,12 @@ async fn what_the_family_cannot_have() {
             422,
             "",
         ),
+        (
+            "rules",
+            json!({ "name": "R", "kind": { "kind": "min_gap_minutes", "minutes": 10_081 }, "strength": "hard" }),
+            422,
+            "/kind/minutes",
+        ),
         ("pets", json!({ "name": "Rex" }), 404, ""),
     ];
     for (kind, mut body, status, place) in rows {
@@ -93,4 +99,26 @@ async fn what_is_named_stays() {
     assert_eq!(family.patch("/members/dad", child.clone()).await.0, 200);
     let (status, problem) = family.patch("/members/mom", child).await;
     assert!(status == 422 && problem["detail"].as_str().unwrap().contains("last parent"), "{problem}");
+}
+
+/// R-FAM-95, R-FAM-111: of two who change the same at once nobody loses anything, and two who make the same make two.
+#[tokio::test]
+async fn two_parents_change_the_family_at_once() {
+    let family = served().await;
+    for round in 0..20 {
+        let alias = json!({ "user_id": "mom", "aliases": [format!("Em {round}")] });
+        let name = json!({ "user_id": "dad", "name": format!("Emma {round}") });
+        let (one, other) = tokio::join!(family.patch("/members/emma", alias), family.patch("/members/emma", name));
+        assert_eq!((one.0, other.0), (200, 200), "{} {}", one.1, other.1);
+        let listed = family.get("/members?user_id=mom").await.1;
+        let emma = listed["members"].as_array().unwrap().iter().find(|one| one["id"] == "emma").unwrap().clone();
+        assert_eq!(emma["name"], format!("Emma {round}"), "{emma}");
+        assert_eq!(emma["aliases"], json!([format!("Em {round}")]), "{emma}");
+
+        let bike =
+            |user: &str| json!({ "user_id": user, "name": format!("Bike {round}"), "type": "bike", "capacity": 1 });
+        let (one, other) = tokio::join!(family.post("/resources", bike("mom")), family.post("/resources", bike("dad")));
+        assert_eq!((one.0, other.0), (201, 201), "{} {}", one.1, other.1);
+        assert_ne!(one.1["id"], other.1["id"]);
+    }
 }

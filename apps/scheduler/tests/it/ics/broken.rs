@@ -3,7 +3,8 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use superstep::Code;
-use superstep_scheduler::ics::{MOST_BYTES, Report, import};
+use superstep_scheduler::calendar::MOST_INSTANCES;
+use superstep_scheduler::ics::{MOST_BYTES, MOST_EVENTS, Report, import};
 
 use super::{APPLE, BROKEN, GOOGLE, OUTLOOK, calendar, event, millers, now, read, take, titled};
 
@@ -73,6 +74,8 @@ fn a_problem_names_its_line_behind_folded_ones() {
 /// R-FAM-99, R-FAM-128: what cannot be computed or kept is refused by its property.
 #[test]
 fn a_property_that_cannot_be_read_is_named() {
+    let minute = |place: usize| format!("202602{:02}T{:02}{:02}00Z", place / 1_440 + 1, place / 60 % 24, place % 60);
+    let added: Vec<String> = (0..=MOST_INSTANCES).map(minute).collect();
     for (lines, property) in [
         ("DTSTART:20260110T190000Z\nRRULE:FREQ=SOMETIMES", "RRULE"),
         ("DTSTART:20260110T190000Z\nRRULE:", "RRULE"),
@@ -88,6 +91,10 @@ fn a_property_that_cannot_be_read_is_named() {
         ("DTSTART:20260110T190000Z\nRECURRENCE-ID:99991231T235959Z", "RECURRENCE-ID"),
         ("DTSTART:20260110T190000Z\nRDATE:99991231T235959Z", "RDATE"),
         ("DTSTART:20260110T190000Z\nDURATION:P400000W", "DURATION"),
+        ("DTSTART:20260110T190000Z\nDURATION:P53W", "DURATION"),
+        ("DTSTART:20260110\nDTEND:20270113", "DTEND"),
+        ("DTSTART:20260110T190000Z\nRRULE:FREQ=DAILY;BYHOUR=1,2,3,4,5;BYMINUTE=1,2,3,4,5", "RRULE"),
+        (&format!("DTSTART:20260110T190000Z\nRDATE:{}", added.join(",")), "RDATE"),
         ("DTSTART:20260110T190000Z\nDURATION:PT4294967295H", "DURATION"),
         ("DTSTART:20260110T250000Z", "DTSTART"),
         ("DTSTART:20260110T190000Z,20260111T190000Z", "DTSTART"),
@@ -113,6 +120,10 @@ fn a_file_that_is_none_is_refused() {
     let large = event(&format!("UID:x\nDTSTART:20260110\nDESCRIPTION:{}", "x".repeat(MOST_BYTES)));
     let error = import(large, &board, now(), "family", "dad").unwrap_err();
     assert!(error.message().contains("10485760 are the most"), "{error}");
+    let one = |place: usize| format!("BEGIN:VEVENT\nUID:{place}\nDTSTART:20260110\nEND:VEVENT\n");
+    let many = calendar(&(0..=MOST_EVENTS).map(one).collect::<String>());
+    let error = import(many, &board, now(), "family", "dad").unwrap_err();
+    assert!(error.message().contains("5001 events, and 5000 are the most"), "{error}");
     assert_eq!(import(GOOGLE, &board, now(), "nowhere", "dad").unwrap_err().code(), Code::NotFound);
     assert_eq!(import(GOOGLE, &board, now(), "family", "nobody").unwrap_err().code(), Code::NotFound);
 }

@@ -5,7 +5,7 @@ use superstep_scheduler::calendar::{Change, Event, Family, Participant, Role, Ru
 use superstep_scheduler::models::EventStatus;
 use superstep_scheduler::store::Calendars;
 
-use super::family::{belongings, event, member, put, rule, smiths};
+use super::family::{belongings, event, member, put, rule, smiths, time};
 use super::smiths as open_smiths;
 
 fn soccer() -> Event {
@@ -24,6 +24,7 @@ fn wrong() -> Vec<(Change, &'static str)> {
         (put(Event { resources: vec!["boat".to_owned()], ..soccer() }), "`boat`"),
         (put(Event { resources: twice, ..soccer() }), "`car` twice"),
         (put(Event { span: Span { start: end, end: start }, ..soccer() }), "ends at"),
+        (put(Event { span: Span { start, end: time("2027-01-14T14:00:00Z") }, ..soccer() }), "longer than a year"),
         (put(Event { zone: "America/New_Yrok".to_owned(), ..soccer() }), "America/New_Yrok"),
         (put(Event { title: "a\0b".to_owned(), ..soccer() }), "NUL"),
         (Change::RemoveMember("mom".to_owned()), "calendar `moms`"),

@@ -5,11 +5,11 @@ use std::time::Duration;
 use superstep::core::port::Clock;
 use superstep::core::time::Time;
 use superstep::testing::ManualClock;
-use superstep_scheduler::calendar::{Change, Event, Family};
+use superstep_scheduler::calendar::{Change, Event, Family, Participant};
 use superstep_scheduler::models::EventStatus;
 use superstep_scheduler::store::{Calendars, Changed, Confirmation, Undone};
 
-use super::family::{belongings, event, piano, put, resource, smiths};
+use super::family::{belongings, event, later_piano, piano, put, resource, smiths};
 use super::place::Place;
 use super::{clock, smiths as open_smiths};
 
@@ -113,5 +113,52 @@ on_both! {
         let jones = Family { id: "jones".to_owned(), ..smiths() };
         calendars.create_family("mom", jones, belongings()).await.unwrap();
         assert_eq!(calendars.undo("jones", "mom", now(&clock)).await.unwrap(), Undone::Nothing);
+    }
+
+    /// R-FAM-112, R-FAM-91: what comes back finds room or stays away: somebody may have taken the car meanwhile, be it that
+    /// something was cancelled, moved, or that there were more cars for a while.
+    #[tokio::test]
+    async fn what_has_no_room_any_more_does_not_come_back(place: Place) {
+        let (clock, calendars) = settled(&place).await;
+        let at = |id: &str, hour: u32, who: &str| Event {
+            participants: vec![Participant { member: who.to_owned(), is_required: true }],
+            owner: who.to_owned(),
+            ..event(id, hour, EventStatus::Confirmed)
+        };
+        write(&calendars, "emma", at("bank", 14, "dad")).await;
+        write(&calendars, "emma", at("pool", 9, "dad")).await;
+        let cases = [
+            (vec![Change::RemoveEvent("bank".to_owned())], at("shopping", 14, "mom"), "resource_conflict:bank:car"),
+            (vec![put(at("pool", 11, "dad"))], at("sauna", 9, "mom"), "resource_conflict:pool:car"),
+            (vec![Change::Resource(resource("car", 2))], at("tennis", 11, "mom"), "resource_conflict:car:pool:tennis"),
+        ];
+        for (change, taken, conflict) in cases {
+            calendars.change("smith", "dad", "change", |_| Ok(change)).await.unwrap();
+            let id = taken.id.clone();
+            write(&calendars, "mom", taken).await;
+            let before = calendars.board("smith").await.unwrap();
+            let refused = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
+            let Undone::Blocked(conflicts) = refused else { panic!("{conflict}: {refused:?}") };
+            assert_eq!(conflicts.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), [conflict]);
+            assert_eq!(calendars.board("smith").await.unwrap(), before, "{conflict}");
+            // With room again it can be; and then it is made again for what follows.
+            calendars.change("smith", "mom", "cancel", |_| Ok(vec![Change::RemoveEvent(id)])).await.unwrap();
+            undone(&calendars, "dad", &clock).await;
+            if conflict.contains("pool:car") {
+                write(&calendars, "emma", at("pool", 11, "dad")).await;
+            }
+        }
+    }
+
+    /// R-FAM-112, R-FAM-98: a series does not go from under an instance that somebody changed meanwhile.
+    #[tokio::test]
+    async fn a_changed_instance_holds_its_series(place: Place) {
+        let (clock, calendars) = settled(&place).await;
+        write(&calendars, "dad", piano()).await;
+        write(&calendars, "mom", later_piano()).await;
+        let refused = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
+        assert_eq!(refused, Undone::Touched(vec!["later-piano".to_owned()]));
+        undone(&calendars, "mom", &clock).await;
+        assert!(undone(&calendars, "dad", &clock).await.board.events.is_empty());
     }
 }
