@@ -11,7 +11,8 @@ use superstep::model::{ModelInfo, ModelKind, SharedModel};
 use superstep::tool::{SharedTool, Tools};
 use superstep::{Code, Error, Result};
 use superstep_documents::Documents;
-use superstep_server::{App, Limit, Models, Problem, served_noting};
+use superstep_server::{App, Limit, Models, Order, Problem, served_noting};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 mod installation;
 mod settings;
@@ -41,7 +42,8 @@ pub fn app(settings: Settings, models: Models) -> Result<App> {
         door.open()?;
     }
     let room = door.clone();
-    let graph = served_noting(draw().compile()?, move |order| room.open()?.desk(&Options::read(&order.options)), noted);
+    let desk = move |order: &Order| room.opened()?.desk(&Options::read(&order.options));
+    let graph = served_noting(draw().compile()?, desk, noted);
     Ok(App::new("assistant", "Assistant").graph(graph).routes(routes(door)).page("assistant.html"))
 }
 
@@ -57,6 +59,18 @@ struct Shut {
 }
 
 impl Door {
+    /// The office where nobody can be awaited: a run that was ordered begins at once. Whoever finds it shut reads files, and
+    /// the thread is given up to that, so that nothing else waits for it; a runtime of one thread has none to give.
+    fn opened(&self) -> Result<Office> {
+        if let Some(office) = self.0.office.try_lock().ok().and_then(|office| office.clone()) {
+            return Ok(office);
+        }
+        match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| self.open()),
+            _ => self.open(),
+        }
+    }
+
     fn open(&self) -> Result<Office> {
         let mut office = self.0.office.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(office) = &*office {

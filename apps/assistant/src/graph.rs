@@ -59,6 +59,7 @@ pub fn draw() -> Graph<Assistant, Desk> {
     };
     graph.route(verifier, by_verdict, [planner, generator]);
     graph.edge(generator, summarizer).edge(summarizer, END);
-    graph.recursion_limit(LONGEST_RUN);
+    // Everything else is what nodes found out or people allowed: whoever begins a turn cannot bring it.
+    graph.input(["messages", "user_id", "session_id"]).recursion_limit(LONGEST_RUN);
     graph
 }

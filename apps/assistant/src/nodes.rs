@@ -2,6 +2,7 @@
 //!
 //! One file for each place. Nodes read the time from the run and never from the machine.
 
+mod approval;
 mod generator;
 mod ingress;
 mod planner;
@@ -10,12 +11,12 @@ mod tool_executor;
 mod tool_router;
 mod verifier;
 
+pub use approval::{Decision, DecisionKind};
 pub(crate) use generator::generator;
 pub(crate) use ingress::ingress;
 pub(crate) use planner::planner;
 pub(crate) use summarizer::summarizer;
 pub(crate) use tool_executor::tool_executor;
-pub use tool_router::{Decision, DecisionKind};
 pub(crate) use tool_router::{Routed, tool_router};
 pub(crate) use verifier::verifier;
 

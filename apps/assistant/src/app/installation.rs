@@ -192,18 +192,44 @@ impl<V: Fn(&str) -> Option<String>> Reader<'_, V> {
     }
 
     fn server(&mut self, number: usize, written: WrittenServer) -> Option<(ServerSettings, Option<Secret>)> {
+        let at = format!("servers.{number}");
+        let for_url = [("allow", !written.allow.is_empty()), ("token", written.token.is_some())];
+        let for_program = [("args", !written.args.is_empty()), ("env", !written.env.is_empty())];
         let WrittenServer { name, command, args, env, url, allow, token, pin, trusted } = written;
-        let token = token.and_then(|token| self.secret(&format!("servers.{number}.token"), &token));
         let via = match (command, url) {
-            (Some(command), None) => Via::Program { command, args, env },
-            (None, Some(url)) => Via::Http { url, allow },
+            (Some(command), None) => {
+                self.refuse_beside(&at, "command", for_url);
+                Via::Program { command, args, env: self.variables(&at, env) }
+            }
+            (None, Some(url)) => {
+                self.refuse_beside(&at, "url", for_program);
+                Via::Http { url, allow }
+            }
             _ => {
                 let help = "give `command` for a program, or `url` for a server on the web";
-                self.refuse(format!("servers.{number}"), "it has to be reached in one way", help);
+                self.refuse(at, "it has to be reached in one way", help);
                 return None;
             }
         };
+        let token = token.and_then(|token| self.secret(&format!("{at}.token"), &token));
         Some((ServerSettings { name, via, pin, trusted }, token))
+    }
+
+    /// Refuses keys that have no meaning beside another: somebody counts on them.
+    fn refuse_beside(&mut self, at: &str, way: &str, keys: [(&str, bool); 2]) {
+        for (key, _) in keys.into_iter().filter(|(_, is_given)| *is_given) {
+            self.refuse(format!("{at}.{key}"), format!("it does not belong to a server with `{way}`"), "leave it out");
+        }
+    }
+
+    /// The variables of a program, each from where the file says it is.
+    fn variables(&mut self, at: &str, env: BTreeMap<String, String>) -> BTreeMap<String, Secret> {
+        let mut variables = BTreeMap::new();
+        for (name, reference) in env {
+            let value = self.secret(&format!("{at}.env.{name}"), &reference);
+            variables.extend(value.map(|value| (name, value)));
+        }
+        variables
     }
 
     /// A secret, from where the file says it is.

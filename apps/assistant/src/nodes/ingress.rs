@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use superstep::core::error::Problem;
 use superstep::core::message::Role;
-use superstep::{Code, Ctx, Cx, Error, Message, NodeError, Overwrite, Result, View};
+use superstep::{Code, Ctx, Cx, Error, Message, Messages, NodeError, Overwrite, Result, View};
 
 use crate::desk::Desk;
 use crate::memory;
-use crate::policy::{Policy, UnknownUser};
+use crate::policy::{Policy, Rule, UnknownUser};
 use crate::profile::{Profile, Profiles};
 use crate::scratch;
 use crate::state::{Assistant, AssistantUpdate, Phase};
@@ -19,7 +19,7 @@ const HOUR: i64 = 3_600_000_000;
 
 /// Checks who asks what, and begins the turn.
 pub(crate) async fn ingress(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) -> Result<AssistantUpdate, NodeError> {
-    let text = question(state.messages.last(), &desk.policy)?;
+    questions(&state.messages, &desk.policy)?;
     let profile = profile(&state.user_id, &desk.policy, &desk.profiles)?;
     count_turn(&state.user_id, profile, &desk.policy, &cx).await?;
     let rights = desk.policy.rights(profile);
@@ -31,7 +31,7 @@ pub(crate) async fn ingress(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) -> 
         ("rights".to_owned(), json!(rights)),
     ]);
     known.retain(|key, value| state.user_context.get(key) != Some(value));
-    let refusal = desk.policy.rule_against(&text);
+    let (refusal, marked) = screened(&state.messages, &desk.policy);
     let noted = refusal.map(|rule| {
         let note = json!({ "name": rule.name, "answer": rule.answer, "needs_person": rule.needs_person });
         (scratch::REFUSAL.to_owned(), note)
@@ -51,9 +51,8 @@ pub(crate) async fn ingress(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) -> 
         .tool_calls(Vec::new())
         .tool_outputs(Vec::new())
         .verdict(None);
-    if let (Some(rule), Some(message)) = (refusal, state.messages.last()) {
-        // The same message, marked: the user still sees it, and models never do.
-        update = update.messages(message.clone().with_metadata(RULE, rule.name.as_str()));
+    if !marked.is_empty() {
+        update = update.messages(marked);
     }
     if !known.is_empty() {
         update = update.user_context(known);
@@ -74,22 +73,23 @@ impl Assistant {
     pub fn open(desk: &Desk, user: &str, message: &str) -> Result<AssistantUpdate> {
         profile(user, &desk.policy, &desk.profiles)?;
         let message = Message::user(message);
-        question(Some(&message), &desk.policy)?;
+        question(&message, &desk.policy)?;
         Ok(Self::input().user_id(user).messages(message))
     }
 }
 
-/// The text of the new message.
-fn question(last: Option<&Message>, policy: &Policy) -> Result<String> {
-    let invalid = |message: &str| {
-        let problem = Problem { pointer: "/messages".to_owned(), message: message.to_owned(), help: None };
-        Error::listing(Code::InputInvalid, "a turn cannot begin like this", vec![problem])
-    };
-    let last = last.ok_or_else(|| invalid("there is no message"))?;
+/// Lets a turn begin whose last message is the user's, when all that they say at once can be looked at.
+fn questions(messages: &Messages, policy: &Policy) -> Result<()> {
+    let last = messages.last().ok_or_else(|| invalid("there is no message"))?;
     if last.role != Role::User {
         return Err(invalid("the last message is not the user's"));
     }
-    let (text, limit) = (last.text(), policy.message_bytes());
+    messages.iter().rev().take_while(|message| message.role == Role::User).try_for_each(|new| question(new, policy))
+}
+
+/// Lets messages pass that have words, and not too many.
+fn question(message: &Message, policy: &Policy) -> Result<()> {
+    let (text, limit) = (message.text(), policy.message_bytes());
     if text.trim().is_empty() {
         return Err(invalid("the message has no words"));
     }
@@ -97,7 +97,29 @@ fn question(last: Option<&Message>, policy: &Policy) -> Result<String> {
         let fact = format!("the message has {} bytes, and may have {limit}", text.len());
         return Err(Error::new(Code::TooLarge, fact).help("send a shorter one"));
     }
-    Ok(text.into_owned())
+    Ok(())
+}
+
+fn invalid(message: &str) -> Error {
+    let problem = Problem { pointer: "/messages".to_owned(), message: message.to_owned(), help: None };
+    Error::listing(Code::InputInvalid, "a turn cannot begin like this", vec![problem])
+}
+
+/// The rule that stops the turn, and the messages that break one: the same, marked, so that the user still sees them, and
+/// models never do.
+///
+/// An input may have several messages, at any place by their ids; so all of the user's are looked at in every turn. One that
+/// is marked is told no model anyway, and stops no turn again; the last is what is asked, whatever mark it came with.
+fn screened<'a>(messages: &Messages, policy: &'a Policy) -> (Option<&'a Rule>, Vec<Message>) {
+    let (mut refusal, mut marked) = (None, Vec::new());
+    for (place, message) in messages.iter().enumerate().filter(|(_, message)| message.role == Role::User) {
+        let is_known = message.metadata.contains_key(RULE) && place + 1 < messages.len();
+        if let Some(rule) = policy.rule_against(&message.text()).filter(|_| !is_known) {
+            marked.push(message.clone().with_metadata(RULE, rule.name.as_str()));
+            refusal = Some(rule);
+        }
+    }
+    (refusal, marked)
 }
 
 fn profile<'a>(user: &str, policy: &Policy, profiles: &'a Profiles) -> Result<&'a Profile> {

@@ -7,14 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use superstep::core::message::ToolCall;
 use superstep::core::suggest::known_names;
 use superstep::tool::{ToolSpec, check_arguments};
-use superstep::{Ask, Ctx, Message, NodeError, View};
+use superstep::{Ask, Ctx, Cx, Message, NodeError, View};
 
+use super::approval::{DecisionKind, decision};
 use crate::desk::Desk;
 use crate::plan::{PlannedCall, groups, reference, signature};
 use crate::policy::Rights;
@@ -36,39 +36,12 @@ pub(crate) struct Routed {
     pub(crate) rejected: BTreeMap<String, String>,
 }
 
-/// What a person says about a call of a destructive tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Decision {
-    /// What they decide.
-    pub decision: DecisionKind,
-    /// The arguments in place of the planned ones, with `edit`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub args: Option<Map<String, Value>>,
-    /// Why, with `deny`; the assistant is told.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-}
-
-/// What a person decides about a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DecisionKind {
-    /// This call is made.
-    AllowOnce,
-    /// This call is made, and nobody is asked about the tool again in this session.
-    AllowSession,
-    /// It is made with other arguments.
-    Edit,
-    /// It is not made.
-    Deny,
-}
-
 /// Looks at every call, and asks about those that need it.
 pub(crate) async fn tool_router(
     state: View<Assistant>,
     desk: Ctx<Desk>,
     ask: Ask,
+    cx: Cx,
 ) -> Result<AssistantUpdate, NodeError> {
     let specs = desk.tools().specs().await?;
     let specs = specs.iter().map(|spec| (spec.name.as_str(), spec)).collect();
@@ -95,7 +68,7 @@ pub(crate) async fn tool_router(
                     && (!approved.contains(&call.tool) || made.contains(&call.signature())) =>
             {
                 // Other arguments are looked at like the planned ones: a person cannot allow what the role forbids.
-                match settle(call, spec, &mut approved, (&desk, &ask)).await? {
+                match settle(call, spec, &mut approved, (&desk, &ask, &cx)).await? {
                     Ok(()) => gate.look(call).map(|_| ()),
                     refused => refused,
                 }
@@ -182,13 +155,14 @@ async fn settle(
     call: &mut PlannedCall,
     spec: &ToolSpec,
     approved: &mut Vec<String>,
-    (desk, ask): (&Desk, &Ask),
+    (desk, ask, cx): (&Desk, &Ask, &Cx),
 ) -> Result<Result<(), String>, NodeError> {
     let shown = json!({
         "kind": "approval", "tool": call.tool, "arguments": call.args, "effect": spec.description, "why": call.why,
         "decisions": ["allow_once", "allow_session", "edit", "deny"],
     });
-    let said: Decision = ask.person("approval", shown).await?;
+    let about = ToolCall::new(&call.id, &call.tool, Value::Object(call.args.clone()));
+    let said = decision(&about, shown, (ask, cx)).await?;
     Ok(match (said.decision, said.args) {
         (DecisionKind::AllowOnce, _) => Ok(()),
         (DecisionKind::AllowSession, _) => {

@@ -5,49 +5,42 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use superstep::Result;
 use superstep::mcp::Client;
+use superstep::settings::Secret;
 use superstep::tool::{Annotations, SharedTool};
 
 /// An MCP server of the configuration.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone)]
 pub struct ServerSettings {
     /// What it is called here: stands in front of the names of its tools.
     pub name: String,
     /// How it is reached.
-    #[serde(flatten)]
     pub via: Via,
     /// The mark of its list of tools that somebody has approved; with another list it is not used.
-    #[serde(default)]
     pub pin: Option<String>,
     /// What it says of its tools is believed: what only reads, or does not destroy, by its own word needs no approval. The
     /// policy may still ask about a tool.
-    #[serde(default)]
     pub trusted: bool,
 }
 
 /// How a server is reached.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone)]
 pub enum Via {
     /// A program that speaks over its standard input and output.
     Program {
         /// The program.
         command: String,
         /// Its arguments.
-        #[serde(default)]
         args: Vec<String>,
-        /// Its variables.
-        #[serde(default)]
-        env: BTreeMap<String, String>,
+        /// Its variables, which often hold keys.
+        env: BTreeMap<String, Secret>,
     },
     /// A server on the web.
     Http {
         /// Its address.
         url: String,
         /// Hosts that may be private and without encryption.
-        #[serde(default)]
         allow: Vec<String>,
     },
 }
@@ -58,12 +51,15 @@ pub enum Via {
 /// When a server cannot be reached, or its tools are not those that were approved.
 pub async fn connect_servers(
     servers: &[ServerSettings],
-    token: impl Fn(&str) -> Option<superstep::settings::Secret>,
+    token: impl Fn(&str) -> Option<Secret>,
 ) -> Result<Vec<SharedTool>> {
     let mut tools = Vec::new();
     for server in servers {
         let client = match &server.via {
-            Via::Program { command, args, env } => Client::spawn(command, args.clone(), env.clone()).connect().await?,
+            Via::Program { command, args, env } => {
+                let env = env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
+                Client::spawn(command, args.clone(), env).connect().await?
+            }
             Via::Http { url, allow } => {
                 let mut remote = Client::http(url);
                 for host in allow {

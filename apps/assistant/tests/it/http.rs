@@ -391,3 +391,43 @@ async fn an_address_has_a_limit() {
     assert_eq!(response.status(), 429);
     assert!(response.headers().contains_key("retry-after"));
 }
+
+/// R-SRV-1: a run that finds the assistant not yet set up keeps nobody from their work while files are read. Here
+/// one is a pipe, which says nothing for as long as the test wants.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_order_sets_the_assistant_up_beside_the_others() {
+    let folder = Folder::new("shut");
+    let pipe = folder.path().join("policy.toml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let platform = started(Settings::sample(folder.path()), Config::new(Stores::memory()), Scripted::default()).await;
+    let desk = platform.server.desk().clone();
+    let input = json!({ "messages": [{ "role": "user", "content": "What is 19 % of 249.90?" }], "user_id": "ana" });
+    let order = desk.served("assistant").unwrap().noted(Order::new("assistant", "t1", What::Start(input)));
+    let begun = tokio::spawn({
+        let desk = desk.clone();
+        async move { desk.start(order).await.map_err(|problem| problem.detail().to_owned()) }
+    });
+    let (reads, is_read) = std::sync::mpsc::channel();
+    let (go_on, goes_on) = std::sync::mpsc::channel::<()>();
+    let writer = std::thread::spawn(move || {
+        // Opens when somebody reads.
+        let mut pipe = std::fs::OpenOptions::new().write(true).open(pipe).unwrap();
+        reads.send(()).unwrap();
+        // Also when the test has failed and is gone.
+        let _ = goes_on.recv();
+        std::io::Write::write_all(&mut pipe, include_bytes!("../../sample/policy.toml")).unwrap();
+    });
+    let patience = std::time::Duration::from_secs(30);
+    is_read.recv_timeout(patience).unwrap();
+    let (done, is_done) = std::sync::mpsc::channel();
+    tokio::spawn(async move { done.send(()) });
+    is_done.recv_timeout(patience).expect("the only thread of the runtime waits for the file");
+    go_on.send(()).unwrap();
+    writer.join().unwrap();
+    begun.await.unwrap().unwrap();
+    let mut feed = desk.watch(&"t1".into(), None).await.unwrap();
+    while feed.next().await.is_some() {}
+    let said = platform.session("t1").await;
+    assert!(said.to_string().contains("47.48"), "{said}");
+}

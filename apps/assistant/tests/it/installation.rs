@@ -112,12 +112,27 @@ async fn big_query_is_asked_where_the_file_names_it() {
     assert_eq!(heard[1].1["maximumBytesBilled"], "100");
 }
 
+/// R-PLN-55: a program has the variables that the file refers to, from the environment and from files.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_program_has_the_variables_that_the_file_refers_to() {
+    let program = "[[servers]]\nname = 'crm'\ncommand = 'sh'\nargs = ['-c', 'printf %s \"$KEY/$OTHER\" > \"$OUT\"']\n\
+        env = { KEY = 'env:BIGQUERY_TOKEN', OTHER = 'file:other.key', OUT = 'file:out.path' }\n";
+    let (folder, file) = folder("variables", &format!("{NAMED}{program}"));
+    let out = folder.path().join("told");
+    fs::write(folder.path().join("other.key"), "an0ther\n").unwrap();
+    fs::write(folder.path().join("out.path"), out.to_str().unwrap()).unwrap();
+    let refused = Installation::read(&file, variable).unwrap().connect().await;
+    assert!(refused.is_err(), "it is no MCP server");
+    assert_eq!(fs::read_to_string(out).unwrap(), "t0ken/an0ther");
+}
+
 /// R-PLN-53, R-PLN-54, R-PLN-55: what is wrong with a file is said with the key, all that it names at once, and without a
 /// secret that stands where none belongs.
 #[test]
 fn what_is_wrong_with_a_file_is_named() {
     let server = "[[servers]]\nname = 'crm'\n";
-    let rows: [(String, &[&str]); 11] = [
+    let rows: [(String, &[&str]); 18] = [
         ("dta = 'tables'".to_owned(), &["line 1", "`dta`", "unknown field"]),
         (format!("{NAMED}[web]\nhosts = 'example.com'\n"), &["line 6", "`web.hosts`", "expected a sequence"]),
         (format!("{NAMED}[web]\nhosts = [\n  'a',\n  7,\n]\n"), &["line 8", "`web.hosts`", "expected a string"]),
@@ -138,6 +153,22 @@ fn what_is_wrong_with_a_file_is_named() {
             format!("{NAMED}{server}url = 'https://a.example'\n{server}command = 'b'\n"),
             &["servers.1.name", "another server"],
         ),
+        (format!("{NAMED}[bigquery]\nprojct = 'a'\n"), &["`bigquery.projct`", "unknown field"]),
+        (format!("{NAMED}[web]\nhost = []\n"), &["`web.host`", "unknown field"]),
+        (format!("{NAMED}{server}comand = 'b'\n"), &["`servers.comand`", "unknown field"]),
+        (
+            format!("{NAMED}{server}command = 'b'\nenv = {{ KEY = 'MARKER', OTHER = 'env:NOT_SET' }}\n"),
+            &["servers.0.env.KEY", "a secret does not stand here", "servers.0.env.OTHER", "not set"],
+        ),
+        (
+            format!("{NAMED}{server}command = 'b'\ntoken = 'env:BIGQUERY_TOKEN'\nallow = ['a']\n"),
+            &["servers.0.token", "servers.0.allow", "does not belong to a server with `command`"],
+        ),
+        (
+            format!("{NAMED}{server}url = 'https://a.example'\nargs = ['MARKER']\nenv = {{ KEY = 'MARKER' }}\n"),
+            &["servers.0.args", "servers.0.env", "does not belong to a server with `url`"],
+        ),
+        (format!("{NAMED}{server}command = 'b'\nenv = {{ KEY = 7 }}\n"), &["`servers.env`", "expected a string"]),
     ];
     for (number, (text, expected)) in rows.iter().enumerate() {
         let (_folder, file) = folder(&format!("wrong-{number}"), text);

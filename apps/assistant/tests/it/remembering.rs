@@ -7,7 +7,7 @@ use superstep::store::SharedStore;
 use superstep_assistant::memory::{facts, forget};
 use superstep_assistant::profile::Profiles;
 use superstep_assistant::prompt::Task;
-use superstep_assistant::{Assistant, Desk, Limits};
+use superstep_assistant::{Assistant, AssistantUpdate, Desk, Limits};
 
 use crate::support::{Fake, Provider, Room, asks, desk, last, no_tools, plan, policy, rows};
 
@@ -119,6 +119,11 @@ async fn a_turn_ends_tidy_and_the_next_begins_anew() {
     assert!(second.tokens_used > first.tokens_used);
 }
 
+/// Something that the session knows of its user, put there by whoever keeps it: an input cannot bring it.
+fn known_desk() -> AssistantUpdate {
+    Assistant::update().user_id("ana").user_context(("desk".to_owned(), json!(4)))
+}
+
 /// R-PLN-4, R-PLN-24: permissions and preferences are those of the profile at each turn, and what they allow holds; what
 /// the session knows beside them stays.
 #[tokio::test]
@@ -135,8 +140,8 @@ async fn a_changed_profile_counts_from_the_next_turn() {
         let tools: Vec<superstep::tool::SharedTool> = vec![query.clone().into()];
         Desk::new(script.clone(), tools, policy(), profiles)
     };
-    let input = Assistant::input().user_id("ana").messages("Hi").user_context(("desk".to_owned(), json!(4)));
-    let first = room.graph.run(input).thread("t").context(at(profile("analyst", "long"))).await.unwrap().state;
+    room.graph.threads().update("t", known_desk()).await.unwrap();
+    let first = room.ask(&at(profile("analyst", "long")), "Hi").await.unwrap().state;
     assert_eq!(first.user_context["preferences"]["length"], "long");
     let second = room.ask(&at(profile("guest", "short")), "And now?").await.unwrap().state;
     let known = &second.user_context;
@@ -151,9 +156,9 @@ async fn a_changed_profile_counts_from_the_next_turn() {
 #[tokio::test]
 async fn the_profile_is_in_the_state() {
     let room = Room::new();
-    let input = Assistant::input().user_id("ana").messages("Hi").user_context(("desk".to_owned(), json!(4)));
+    room.graph.threads().update("t", known_desk()).await.unwrap();
     let desk = desk(Scripted::new([no_tools(), Reply::text("Hi.")]), []);
-    let state = room.graph.run(input).thread("t").context(desk).await.unwrap().state;
+    let state = room.ask(&desk, "Hi").await.unwrap().state;
     let known: Vec<&str> = state.user_context.keys().map(String::as_str).collect();
     assert_eq!(known, ["desk", "name", "permissions", "preferences", "rights", "role"]);
     assert_eq!(state.user_context["preferences"]["zone"], Value::from("Europe/Berlin"));

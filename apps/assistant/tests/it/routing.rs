@@ -6,10 +6,12 @@ use serde_json::{Value, json};
 use superstep::Outcome;
 use superstep::core::message::ToolStatus;
 use superstep::model::{Reply, Scripted};
+use superstep::tool::SharedTool;
+use superstep_assistant::policy::Policy;
 use superstep_assistant::prompt::Task;
 use superstep_assistant::{Assistant, Desk};
 
-use crate::support::{Fake, Room, asks, desk, no_tools, plan, rows};
+use crate::support::{Fake, Room, asks, desk, no_tools, plan, profiles, rows};
 
 /// R-PLN-31, R-PLN-68, R-PLN-38: what cannot be called becomes an error output, the others run.
 #[tokio::test]
@@ -223,6 +225,56 @@ async fn a_person_sees_the_limit_of_rows() {
     assert_eq!(shown["max_rows"], 1_000);
     room.answer(&desk, json!({ "decision": "allow_once" })).await.unwrap();
     assert_eq!(query.calls(), [shown]);
+}
+
+/// R-PLN-32: a word about one call never counts for another: where the conversation goes on under a policy that asks about an
+/// earlier call as well, that one is asked about, and the word that was given stays with its own.
+#[tokio::test]
+async fn a_word_counts_for_the_call_it_was_asked_for() {
+    let search = Fake::giving("search_memory", json!({ "facts": [{ "key": "k", "text": "tents" }] }));
+    let forget = Fake::giving("forget_memory", json!({ "forgotten": ["k"] }));
+    let both = plan(&[
+        ("c1", "search_memory", json!({ "query": "tents" }), &[]),
+        ("c2", "forget_memory", json!({ "key": "k" }), &[]),
+    ]);
+    let script = Scripted::new([both, Reply::text("Done [1].")]);
+    let room = Room::new();
+    let loose = desk(script.clone(), [search.clone(), forget.clone()]);
+    let rules = include_str!("../../sample/policy.toml");
+    let strict = rules.replace("destructive = [", "destructive = [\"search_memory\", ");
+    assert_ne!(rules, strict);
+    let tools: Vec<SharedTool> = vec![search.clone().into(), forget.clone().into()];
+    let strict = Desk::new(script, tools, Policy::parse(&strict).unwrap(), profiles());
+
+    let asked = room.ask(&loose, "Forget the tents").await.unwrap();
+    assert_eq!(asked.questions()[0].value["tool"], "forget_memory");
+    let asked = room.answer(&strict, json!({ "decision": "allow_once" })).await.unwrap();
+    let open: Vec<&Value> = asked.questions().iter().map(|question| &question.value["tool"]).collect();
+    assert_eq!(open, ["search_memory"], "nobody has said anything about it");
+    assert!(search.calls().is_empty() && forget.calls().is_empty());
+    let done = room.answer(&strict, json!({ "decision": "deny" })).await.unwrap();
+    assert!(done.is_finished());
+    assert_eq!((search.calls(), forget.calls()), (vec![], vec![json!({ "key": "k" })]));
+    assert!(done.state.tool_outputs[0].text().starts_with("refused: the user said no"));
+}
+
+/// R-PLN-32: a word counts for the arguments that were shown: where others would run now, they are asked about.
+#[tokio::test]
+async fn a_word_counts_for_the_arguments_that_were_shown() {
+    let query = Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(superstep::tool::ToolSpec::destructive);
+    let schema = json!({ "type": "object", "properties": { "sql": {}, "max_rows": { "type": "integer" } } });
+    let limited = query.clone().spec(|spec| spec.with_input(schema));
+    let script = Scripted::new([plan(&[("c1", "bq_query", json!({ "sql": "select 1" }), &[])]), Reply::text("1 [1]")]);
+    let (room, old) = (Room::new(), desk(script.clone(), [query.clone()]));
+    let new = desk(script, [limited]);
+    let first = room.ask(&old, "How many?").await.unwrap().questions()[0].value["arguments"].clone();
+    assert_eq!(first, json!({ "sql": "select 1" }));
+    let asked = room.answer(&new, json!({ "decision": "allow_once" })).await.unwrap();
+    let second = asked.questions()[0].value["arguments"].clone();
+    assert_eq!(second, json!({ "sql": "select 1", "max_rows": 1_000 }));
+    assert!(query.calls().is_empty());
+    room.answer(&new, json!({ "decision": "allow_once" })).await.unwrap();
+    assert_eq!(query.calls(), [second]);
 }
 
 /// R-PLN-31: calls are put into groups by what they need, each has its time, and one that a rejected call should have fed is

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::Connection;
-use superstep::core::port::Clock;
+use rusqlite::{Connection, params};
+use serde_json::Value;
+use superstep::core::time::Time;
 use superstep::{Code, Error, Result};
 
 use super::Settings;
@@ -39,17 +40,19 @@ fn read(settings: &Settings) -> Result<Sources> {
     }
     let sources = Sources::open(&places)?;
     if let Some(file) = settings.posts.as_deref().filter(|_| settings.folder.is_none()) {
-        forget(file, &*settings.clock)?;
+        forget(file, sources.posts().now()?)?;
     }
     Ok(sources)
 }
 
-/// Posts of the sample that have expired would keep their fresh selves out.
-fn forget(file: &Path, clock: &dyn Clock) -> Result<()> {
+/// Posts of the sample that have expired would keep their fresh selves out. Those of others are nobody's to delete.
+fn forget(file: &Path, now: Time) -> Result<()> {
+    const FORGET: &str = "DELETE FROM posts WHERE expires_at <= ?1 AND id IN (SELECT value FROM json_each(?2))";
+    let ids: Vec<String> = sample::posts(now)?.into_iter().map(|post| post.id).collect();
     let forgotten = || {
         let posts = Connection::open(file)?;
         posts.busy_timeout(Duration::from_secs(5))?;
-        posts.execute("DELETE FROM posts WHERE expires_at <= ?1", [clock.now()])
+        posts.execute(FORGET, params![now.as_unix_micros(), Value::from(ids).to_string()])
     };
     let failed = |cause: rusqlite::Error| Error::new(Code::StoreUnavailable, format!("old posts stay: {cause}"));
     forgotten().map(drop).map_err(failed)

@@ -406,7 +406,8 @@ async fn silence_is_filled_with_comments() {
     assert!(text.starts_with("event: on_chain_start\n"), "{text}");
 }
 
-/// R-SUG-6, R-SUG-39: posts are there after a restart, and those of the sample that have expired are fresh again.
+/// R-SUG-6, R-SUG-39: posts are there after a restart, and those of the sample that have expired are fresh again. Those of
+/// others are not shown then, and kept.
 #[tokio::test]
 async fn posts_outlive_the_server() {
     let (folder, first) = platform().await;
@@ -421,6 +422,11 @@ async fn posts_outlive_the_server() {
     third.clock.advance(HOUR * 24 * 30);
     assert_eq!(third.json(&format!("/api/posts/{POST}")).await["text"], QUESTION);
     assert_eq!(third.get(&path).await.status(), 404);
+    let table = rusqlite::Connection::open(folder.path().join("home/posts.db")).unwrap();
+    let kept: String = table
+        .query_row("SELECT text FROM posts WHERE id = ?1", [mine["id"].as_str().unwrap()], |row| row.get(0))
+        .unwrap();
+    assert_eq!(kept, "Who has a key?");
 }
 
 /// R-SUG-36, R-SUG-5: the graph is served by name for runs with a store; the options name the post.

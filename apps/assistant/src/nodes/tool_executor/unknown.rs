@@ -6,8 +6,9 @@ use superstep::core::message::{ToolCall, ToolStatus};
 use superstep::{Ask, Cx, Message, NodeError};
 
 use crate::desk::Desk;
+use crate::nodes::DecisionKind;
+use crate::nodes::approval::decision;
 use crate::nodes::tool_router::with_reason;
-use crate::nodes::{Decision, DecisionKind};
 
 /// Whether nobody knows how a call ended.
 pub(super) fn is_unknown(message: &Message) -> bool {
@@ -24,15 +25,15 @@ pub(super) async fn settle_unknown(
 ) -> Result<Message, NodeError> {
     let mut times = 1_u32;
     while is_unknown(&message) {
-        let said: Decision = ask.person("approval", question(&message, &call)).await?;
+        times += 1;
+        // Another call to the engine, which keeps what became of the first; to the person it is one of its own as well.
+        let again = ToolCall::new(format!("{}-time-{times}", call.id), &call.name, call.args.clone());
+        let said = decision(&again, question(&message, &call), (ask, cx)).await?;
         if !matches!(said.decision, DecisionKind::AllowOnce | DecisionKind::AllowSession) {
             let told = format!("unknown: {}; the user was asked, and it was not run again", message.text());
             message.content = with_reason(&told, &said.reason, desk).into();
             return Ok(message);
         }
-        times += 1;
-        // Another call to the engine, which keeps what became of the first.
-        let again = ToolCall::new(format!("{}-time-{times}", call.id), &call.name, call.args.clone());
         if let Some(answer) = desk.runner().answer(cx, [again]).await?.pop() {
             message = answer;
             message.tool_call_id = Some(call.id.clone());

@@ -1,5 +1,7 @@
 //! Functions that a query may call: those that compute, and none that reach outside.
 
+pub(super) mod bigquery;
+
 /// Whether SQLite's function of this name, in small letters, does nothing but compute.
 pub(super) fn is_harmless(name: &str) -> bool {
     SCALAR.contains(&name) || AGGREGATE.contains(&name) || TIME.contains(&name) || JSON.contains(&name)
@@ -8,17 +10,6 @@ pub(super) fn is_harmless(name: &str) -> bool {
 /// Whether it can be read from like a table.
 pub(super) fn is_table(name: &str) -> bool {
     matches!(name, "json_each" | "json_tree")
-}
-
-/// Whether a function is one of BigQuery's own. A name with a dot is a function of somebody, which may do anything; the
-/// prefix `SAFE.` only turns errors into nothing.
-pub(super) fn is_builtin_of_bigquery(parts: &[String]) -> bool {
-    const OUTSIDE: [&str; 4] = ["external_query", "appends", "changes", "session_user"];
-    match parts {
-        [name] => !OUTSIDE.contains(&name.as_str()),
-        [prefix, name] => prefix == "safe" && !OUTSIDE.contains(&name.as_str()),
-        _ => false,
-    }
 }
 
 const SCALAR: [&str; 64] = [

@@ -202,6 +202,52 @@ fn hidden_columns_are_refused_by_name_in_bigquery() {
     }
 }
 
+/// R-PLN-53, R-PLN-69: in front of BigQuery a function has to be known as one that only computes; any other is refused with
+/// its name, whether it reaches outside, is somebody's own in the data set, or is new.
+#[test]
+fn only_known_functions_of_bigquery_run() {
+    let checked = |expression: &str| {
+        let access = &Access::default();
+        let guard = Guard { language: Language::BigQuery, tables: None, places: vec!["shop", "acme"], access };
+        guard.check(&format!("SELECT {expression} FROM orders")).map_err(|error| error.message)
+    };
+    for fine in [
+        "COUNT(*), SUM(total), AVG(total), APPROX_COUNT_DISTINCT(id), COUNTIF(total > 1), ARRAY_AGG(id)",
+        "DATE_TRUNC(ordered_at, MONTH), DATE_DIFF(a, b, DAY), FORMAT_DATE('%Y-%m', d), EXTRACT(YEAR FROM d), CURRENT_DATE()",
+        "CAST(total AS STRING), SAFE_CAST(total AS INT64), SAFE.PARSE_DATE('%F', d), PARSE_NUMERIC(x)",
+        "UPPER(a), SUBSTR(a, 1, 2), TRIM(a), REGEXP_EXTRACT(a, r'x'), CONCAT(a, b), SPLIT(a, ','), STARTS_WITH(a, 'x')",
+        "ROUND(total, 2), MOD(a, 2), SAFE_DIVIDE(a, b), GREATEST(a, b), CEIL(a), FLOOR(a), POW(a, 2)",
+        "JSON_VALUE(j, '$.a'), TO_JSON_STRING(j), JSON_QUERY_ARRAY(j)",
+        "ROW_NUMBER() OVER (PARTITION BY a ORDER BY b), LAG(a) OVER (ORDER BY b), PERCENTILE_CONT(a, 0.5) OVER ()",
+        "IF(a, 1, 2), COALESCE(a, b), NULLIF(a, b), IFNULL(a, b), CASE WHEN a THEN 1 END",
+        "`lower`(a), Max(b), ARRAY_LENGTH(a)",
+    ] {
+        assert_eq!(checked(fine), Ok(vec!["orders".to_owned()]), "{fine}");
+    }
+    for (refused, name) in [
+        ("REMOTE(id)", "REMOTE"),
+        ("shop.remote(id)", "shop.remote"),
+        ("`shop.remote`(id)", "`shop.remote`"),
+        ("safe.remote(id)", "safe.remote"),
+        ("SAFE.shop.remote(id)", "SAFE.shop.remote"),
+        ("SESSION_USER()", "SESSION_USER"),
+        ("RAND()", "RAND"),
+        ("GENERATE_UUID()", "GENERATE_UUID"),
+        ("NET.HOST(a)", "NET.HOST"),
+        ("KEYS.NEW_KEYSET('AEAD_AES_GCM_256')", "KEYS.NEW_KEYSET"),
+        ("AI.GENERATE(a)", "AI.GENERATE"),
+        ("ML.DISTANCE(a, b)", "ML.DISTANCE"),
+        ("VECTOR_SEARCH(a, b)", "VECTOR_SEARCH"),
+        ("EXTERNAL_QUERY('c', 'SELECT 1')", "EXTERNAL_QUERY"),
+        ("UPPER(REMOTE(id))", "REMOTE"),
+        ("SUM(total) OVER (ORDER BY remote(id))", "remote"),
+        ("CASE WHEN EXISTS (SELECT REMOTE(1)) THEN 1 END", "REMOTE"),
+    ] {
+        let expected = format!("refused: the function `{name}` is not run here");
+        assert!(checked(refused).is_err_and(|said| said.starts_with(&expected)), "{refused}: {:?}", checked(refused));
+    }
+}
+
 /// Queries, and what becomes of them in SQLite and in BigQuery, where `customers.email` and `employees` are hidden.
 const SCOPES: [(&str, &str, &str); 25] = [
     // Outside of the query that made the name.

@@ -40,15 +40,17 @@ impl Tool for Hinted {
     }
 }
 
-fn settings(toml: &str) -> ServerSettings {
-    toml::from_str(toml).unwrap()
+/// The server `library` on the web.
+fn library(url: &str, trusted: bool) -> ServerSettings {
+    let via = Via::Http { url: url.to_owned(), allow: vec!["127.0.0.1".to_owned()] };
+    ServerSettings { name: "library".to_owned(), via, pin: None, trusted }
 }
 
 /// R-PLN-55: tools of a configured server are there beside the others, under names of their own.
 #[tokio::test]
 async fn tools_of_a_server_are_added() {
     let server = Server::new("library", "1.0").tools([Named("search", true), Named("now", true)]);
-    let library = settings("name = 'library'\nurl = 'https://library.example.com/mcp'");
+    let library = library("https://library.example.com/mcp", false);
     let more = tools_of_server(&library, linked(&server).await.unwrap()).await.unwrap();
     let all = joined(plain(), more.clone()).unwrap();
     let said = call(&all, "library_search", json!({}), &caller(&[], &[])).await.unwrap();
@@ -64,9 +66,8 @@ async fn the_word_of_a_server_is_not_trusted() {
     for hints in 0..8_u8 {
         let said = Annotations { read_only: hints & 1 > 0, idempotent: hints & 2 > 0, destructive: hints & 4 > 0 };
         let server = Server::new("library", "1.0").tools([Hinted(said)]);
-        for (trusted, line) in [(false, ""), (false, "\ntrusted = false"), (true, "\ntrusted = true")] {
-            let library = settings(&format!("name = 'library'\nurl = 'https://x'{line}"));
-            let tools = tools_of_server(&library, linked(&server).await.unwrap()).await.unwrap();
+        for trusted in [false, true] {
+            let tools = tools_of_server(&library("https://x", trusted), linked(&server).await.unwrap()).await.unwrap();
             let known = tools[0].spec().annotations;
             let cautious = Annotations { destructive: true, ..Annotations::default() };
             match trusted {
@@ -89,16 +90,14 @@ async fn a_configured_server_is_used_in_a_turn() {
     let serving = tokio::spawn(async move { axum::serve(listener, router).await });
     let rules = include_str!("../../../sample/policy.toml").replace("tools = [\"bq_query\"", "tools = [\"library_*\"");
     let strict = rules.replace("destructive = [", "destructive = [\"library_search\", ");
-    for (rules, line, asks_first) in
-        [(&rules, "", true), (&rules, "\ntrusted = true", false), (&strict, "\ntrusted = true", true)]
-    {
-        let library = settings(&format!("name = 'library'\nurl = 'http://{address}/mcp'\nallow = ['127.0.0.1']{line}"));
+    for (rules, trusted, asks_first) in [(&rules, false, true), (&rules, true, false), (&strict, true, true)] {
+        let library = library(&format!("http://{address}/mcp"), trusted);
         let tools = connect_servers(&[library], |_| None).await.unwrap();
         let script = Scripted::new([plan(&[("c1", "library_search", json!({}), &[])]), Reply::text("Found [1].")]);
         let desk = Desk::new(script, tools, Policy::parse(rules).unwrap(), profiles());
         let room = Room::new();
         let mut outcome = room.ask(&desk, "Find it").await.unwrap();
-        assert_eq!(outcome.questions().len(), usize::from(asks_first), "{line}");
+        assert_eq!(outcome.questions().len(), usize::from(asks_first), "{trusted}");
         if asks_first {
             outcome = room.answer(&desk, json!({ "decision": "allow_once" })).await.unwrap();
         }
@@ -113,8 +112,7 @@ async fn a_configured_server_is_used_in_a_turn() {
 async fn only_the_approved_list_is_used() {
     let server = Server::new("library", "1.0").tools([Named("search", true)]);
     let approved = linked(&server).await.unwrap().tools_hash().await.unwrap();
-    let pinned = settings(&format!("name = 'library'\ncommand = 'x'\npin = '{approved}'"));
-    assert!(matches!(pinned.via, Via::Program { .. }));
+    let pinned = ServerSettings { pin: Some(approved), ..library("https://x", false) };
     assert_eq!(tools_of_server(&pinned, linked(&server).await.unwrap()).await.unwrap().len(), 1);
     server.add_tool(Named("delete_everything", false)).await.unwrap();
     assert!(tools_of_server(&pinned, linked(&server).await.unwrap()).await.is_err());

@@ -48,7 +48,7 @@ impl Walk {
         let parts = parts_of(&function.name);
         let is_known = match self.language {
             Language::Sqlite => parts.len() == 1 && functions::is_harmless(&parts[0]),
-            Language::BigQuery => functions::is_builtin_of_bigquery(&parts),
+            Language::BigQuery => functions::bigquery::is_harmless(&parts),
         };
         if !is_known {
             return stop(refused(format_args!("the function `{}` is not run here", function.name)));
