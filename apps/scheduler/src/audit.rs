@@ -21,6 +21,9 @@ pub struct Entry {
     /// The revision that it takes back.
     #[serde(default)]
     pub undoes: Option<u64>,
+    /// The piece of work that did it, where that must not be done twice.
+    #[serde(default)]
+    pub task: Option<String>,
     /// All that it touched.
     pub images: Vec<Image>,
 }

@@ -1,14 +1,13 @@
-//! The event that a sentence asks for.
+//! The plan that a sentence asks for: something new, or what is to be different.
 
 use superstep::core::time::Time;
-use superstep::{Code, Error, Result};
+use superstep::{Error, Result};
 
-use crate::calendar::series::Which;
-use crate::calendar::{Board, Calendar, Event, Participant, Recurrence, Span, Visibility};
-use crate::models::EventStatus;
-use crate::parser::{Scope, Understood};
-use crate::plan::{Plan, Target};
-use crate::zone::Zone;
+use crate::agents::slots::Wanted;
+use crate::calendar::{Board, Calendar, Event, Recurrence, Span, Visibility};
+use crate::models::{EventStatus, EventType};
+use crate::parser::Understood;
+use crate::plan::{Difference, Plan, Target, Wish, required};
 
 /// How long something is that nobody said anything about.
 const DEFAULT_MINUTES: u32 = 60;
@@ -30,9 +29,21 @@ impl Asked<'_> {
     /// When a change names no event.
     pub(crate) fn plan(&self) -> Result<Plan> {
         match self.understood.data.event_type {
-            crate::models::EventType::Modify => self.change(),
-            _ => Ok(Plan { event: self.new_event()?, target: None, way: None }),
+            EventType::Modify => Ok(Plan::new(Wish::Other(Box::new(self.difference()?)))),
+            _ => Ok(Plan::new(Wish::New(Box::new(self.new_event()?)))),
         }
+    }
+
+    /// What a time is looked for; the event is the one that the plan makes.
+    pub(crate) fn wanted(&self, plan: &Plan, event: Event) -> Wanted {
+        let range = self.understood.within;
+        let Some(target) = plan.target() else {
+            return Wanted { event, given: self.given(), minutes: self.minutes(), range };
+        };
+        // A change that says nothing of the time keeps it; one that says only where it is to lie keeps how long it is.
+        let kept = Some(target.seen).filter(|_| range.is_none());
+        let minutes = u32::try_from(target.seen.minutes()).unwrap_or(DEFAULT_MINUTES);
+        Wanted { event, given: self.given().or(kept), minutes: self.understood.minutes.unwrap_or(minutes), range }
     }
 
     /// How long it is to be.
@@ -47,7 +58,11 @@ impl Asked<'_> {
         data.start_time.zip(data.end_time).and_then(|(start, end)| Span::new(start, end))
     }
 
-    fn new_event(&self) -> Result<Event> {
+    /// Something new.
+    ///
+    /// # Errors
+    /// When it has no length.
+    pub(crate) fn new_event(&self) -> Result<Event> {
         let data = &self.understood.data;
         let zone = &self.board.family.zone;
         let title = data.title.clone().unwrap_or_else(|| "Event".to_owned());
@@ -93,41 +108,15 @@ impl Asked<'_> {
         own.or_else(shared).or_else(|| all().next()).map_or("family", |calendar| calendar.id.as_str())
     }
 
-    fn change(&self) -> Result<Plan> {
-        let understood = self.understood;
-        let id = understood.which.first().ok_or_else(|| Error::new(Code::NotFound, "no event is meant"))?;
-        let missing = || Error::new(Code::NotFound, "the event is no longer on the calendar");
-        let old = self.board.events.get(id).ok_or_else(missing)?;
-        let at = understood.instance.unwrap_or(old.span);
-        let wall = Zone::named(&old.zone)?.wall(at.start);
-        let which = match understood.scope {
-            Some(Scope::All) => Which::All,
-            Some(Scope::Following) => Which::Following(wall),
-            Some(Scope::This) | None if old.recurrence.is_some() => Which::This(wall),
-            Some(Scope::This) | None => Which::All,
-        };
-        let mut event = Event { span: self.given().unwrap_or(at), updated_at: self.now, ..(**old).clone() };
-        let edit = &understood.edit;
-        event.participants.retain(|one| !edit.remove_people.contains(&one.member));
-        for person in &edit.add_people {
-            if !event.participants.iter().any(|one| one.member == *person) {
-                event.participants.push(required(person));
-            }
-        }
-        event.resources.retain(|thing| !edit.remove_resources.contains(thing));
-        event.resources.extend(edit.add_resources.iter().filter(|thing| !old.resources.contains(thing)).cloned());
-        event.title = edit.title.clone().unwrap_or(event.title);
-        event.priority = understood.data.priority.unwrap_or(event.priority);
-        event.flexibility = understood.data.flexibility.unwrap_or(event.flexibility);
-        event.recurrence = match (&understood.data.recurrence_rule, which) {
-            (Some(rule), _) => Some(Recurrence { rule: rule.clone(), left_out: Vec::new(), added: Vec::new() }),
-            (None, Which::This(_)) => None,
-            (None, _) => event.recurrence,
-        };
-        Ok(Plan { event, target: Some(Target { event: id.clone(), which }), way: None })
+    fn difference(&self) -> Result<Difference> {
+        let Understood { data, edit, .. } = self.understood;
+        Ok(Difference {
+            target: Target::of(self.understood, self.board)?,
+            time: self.given(),
+            edit: edit.clone(),
+            rule: data.recurrence_rule.clone(),
+            priority: data.priority,
+            flexibility: data.flexibility,
+        })
     }
-}
-
-fn required(member: &str) -> Participant {
-    Participant { member: member.to_owned(), is_required: true }
 }

@@ -6,11 +6,12 @@ use serde_json::Value;
 use superstep::core::time::Time;
 use superstep::{Error, Result};
 
-use crate::calendar::Board;
+use crate::calendar::{Board, Span};
 use crate::models::EventType;
-use crate::parser::{Missing, Understood, UnknownName};
+use crate::parser::{self, Missing, Understood, UnknownName};
 use crate::plan::Plan;
 use crate::state::Scheduler;
+use crate::zone::Zone;
 
 /// Whether the user confirmed what was half understood.
 pub(crate) const CONFIRMED: &str = "confirmed";
@@ -31,8 +32,20 @@ pub(crate) const ROUNDS: &str = "rounds";
 /// Whether the user must confirm before the calendar is written.
 pub(crate) const MUST_ASK: &str = "must_ask";
 
+/// What the user answered before the calendar could not be reached.
+pub(crate) const GIVEN: &str = "given";
+
 /// Whether the user did not want it in the end.
 pub(crate) const DECLINED: &str = "declined";
+
+/// An answer that is not asked for again, and what the calendar knows the work by that follows from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Given {
+    /// Whether the calendar is written.
+    pub(crate) confirm: bool,
+    /// The task that began to.
+    pub(crate) task: String,
+}
 
 /// What the user said when asked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -50,12 +63,10 @@ pub struct Said {
 pub struct Fields {
     /// What it is.
     pub title: Option<String>,
-    /// When it starts.
-    #[schemars(with = "Option<String>")]
-    pub start_time: Option<Time>,
-    /// When it ends.
-    #[schemars(with = "Option<String>")]
-    pub end_time: Option<Time>,
+    /// When it starts; without an offset on the family's wall.
+    pub start_time: Option<String>,
+    /// When it ends; without an offset on the family's wall.
+    pub end_time: Option<String>,
     /// Who takes part.
     pub participants: Option<Vec<String>>,
     /// What is needed.
@@ -119,25 +130,15 @@ pub(crate) enum Answered {
 }
 
 impl Fields {
-    /// Puts what was said in the place of what was understood.
-    pub(crate) fn fill(&self, understood: &mut Understood, board: &Board) {
-        let data = &mut understood.data;
-        let mut is_told = |missing: Missing| understood.missing.retain(|one| *one != missing);
+    /// Puts what was said in the place of what was understood. Which event is meant is for the parser: it was asked with
+    /// what it is to be, and when.
+    pub(crate) fn fill(&self, understood: &mut Understood, board: &Board, now: Time) {
         if let Some(title) = &self.title {
-            data.title = Some(title.clone());
-            is_told(Missing::Title);
+            understood.data.title = Some(title.clone());
+            understood.missing.retain(|one| *one != Missing::Title);
         }
-        if let (Some(start), end) = (self.start_time, self.end_time) {
-            let length = data
-                .end_time
-                .zip(data.start_time)
-                .map_or(3_600_000_000, |(end, start)| end.as_unix_micros() - start.as_unix_micros());
-            let later = Time::from_unix_micros(start.as_unix_micros() + length).ok();
-            (data.start_time, data.end_time) = (Some(start), end.or(later));
-            is_told(Missing::Date);
-            is_told(Missing::Time);
-            understood.problems.clear();
-        }
+        self.fill_time(understood, board, now);
+        let data = &mut understood.data;
         if let Some(people) = &self.participants {
             data.participants.clone_from(people);
         }
@@ -150,10 +151,6 @@ impl Fields {
             false => self.participants.is_some(),
         };
         understood.unknown.retain(|unknown| !self.ignore.contains(&unknown.text) && !is_settled(unknown));
-        if let Some(id) = self.event_id.as_ref().filter(|id| board.events.contains_key(*id)) {
-            understood.which = vec![id.clone()];
-            is_told(Missing::Event);
-        }
         if self.confirm {
             understood.doubts.clear();
         }
@@ -161,6 +158,47 @@ impl Fields {
         let names_one = understood.which.len() == 1 || data.event_type == EventType::Create;
         if is_settled && names_one && *self != Self::default() {
             understood.confidence = understood.confidence.at_least(crate::workflow::SURE);
+        }
+    }
+
+    /// Times that cannot be are told as those in words are.
+    fn fill_time(&self, understood: &mut Understood, board: &Board, now: Time) {
+        if self.start_time.is_none() && self.end_time.is_none() {
+            return;
+        }
+        // A family whose zone is unknown cannot be stored.
+        let Ok(zone) = Zone::named(&board.family.zone) else { return };
+        understood.missing.retain(|one| !matches!(one, Missing::Date | Missing::Time));
+        understood.problems.clear();
+        match self.time(understood, &zone, now) {
+            Ok(span) => {
+                let is_midnight = |time: Time| zone.wall(time).time() == jiff::civil::Time::midnight();
+                understood.is_all_day &= is_midnight(span.start) && is_midnight(span.end);
+                (understood.data.start_time, understood.data.end_time) = (Some(span.start), Some(span.end));
+                understood.within = None;
+            }
+            Err(problem) => understood.problems.push(problem),
+        }
+    }
+
+    /// The time that was said; where only its start was, it is as long as before.
+    fn time(&self, understood: &Understood, zone: &Zone, now: Time) -> Result<Span, String> {
+        let read = |text: &String| Time::parse_event(text, zone.name()).map_err(|fault| fault.message);
+        let (start, end) = (self.start_time.as_ref().map(read), self.end_time.as_ref().map(read));
+        let data = &understood.data;
+        let start = start.transpose()?.or(data.start_time).ok_or("it was not said when it starts")?;
+        let given = data.start_time.zip(data.end_time).and_then(|(start, end)| Span::new(start, end));
+        let minutes = given.or(understood.instance).map(|span| span.minutes());
+        let minutes = minutes.or(understood.minutes.map(i64::from)).unwrap_or(60);
+        let later = || Time::from_unix_micros(start.as_unix_micros().saturating_add(minutes * 60_000_000));
+        let end = end.transpose()?.map_or_else(later, Ok).map_err(|fault| fault.message)?;
+        // A question may be about what is over.
+        let is_question = data.event_type == EventType::Query;
+        let earliest = if is_question { jiff::civil::DateTime::MIN } else { zone.wall(now) };
+        let problem = parser::problem((zone.wall(start), zone.wall(end)), earliest);
+        match (problem, Span::new(start, end)) {
+            (None, Some(span)) => Ok(span),
+            (problem, _) => Err(problem.unwrap_or_else(|| "then it ends before it starts".to_owned())),
         }
     }
 }
@@ -199,6 +237,10 @@ pub(crate) fn event_id(state: &Scheduler) -> Option<String> {
 
 pub(crate) fn rounds(state: &Scheduler) -> u32 {
     read(state, ROUNDS).unwrap_or_default()
+}
+
+pub(crate) fn given(state: &Scheduler) -> Option<Given> {
+    read(state, GIVEN)
 }
 
 /// What was understood.

@@ -31,16 +31,18 @@ mod when;
 mod words;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::civil::{self, Date, DateTime, Weekday};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
 
-use crate::calendar::{Board, Preferences, Span, WeekStart};
+use crate::calendar::{Board, Event, Preferences, Span, WeekStart};
 use crate::models::{Confidence, NlParserData, QueryType};
 use crate::zone::Zone;
 
+pub(crate) use change::problem;
 pub use heard::Heard;
 pub(crate) use joined::{ByRules, joined};
 pub(crate) use prompt::prompt;
@@ -244,6 +246,11 @@ pub enum Part {
 /// ```
 #[must_use]
 pub fn parse(request: &Request<'_>) -> Understood {
+    parse_about(request, None)
+}
+
+/// Understands a sentence of which it is known which event is meant by it, if one is: the id of that event.
+pub(crate) fn parse_about(request: &Request<'_>, picked: Option<&str>) -> Understood {
     let times = times(request);
     let preferences = preferences(request);
     // A board with an unknown zone cannot be stored; a sentence about one is still a sentence.
@@ -263,10 +270,17 @@ pub fn parse(request: &Request<'_>) -> Understood {
     let intent = intent::intent(&mut reader, &findings);
     let is_question = intent.wanted == crate::models::EventType::Query;
     let names = names::names(&mut reader, request.board, request.speaker, is_question);
-    let edited = Vec::new();
-    let reading =
-        Reading { request: *request, zone, preferences: &preferences, reader, findings, intent, names, edited };
-    draft::understood(reading)
+    draft::understood(Reading {
+        request: *request,
+        picked: picked.and_then(|id| request.board.events.get(id)).cloned(),
+        zone,
+        preferences: &preferences,
+        reader,
+        findings,
+        intent,
+        names,
+        edited: Vec::new(),
+    })
 }
 
 /// What who speaks calls times of the day; who is named comes first, for `after school` is a matter of the child.
@@ -287,6 +301,8 @@ fn preferences(request: &Request<'_>) -> Preferences {
 #[derive(Debug)]
 struct Reading<'a> {
     request: Request<'a>,
+    /// The event that is meant, where that is known.
+    picked: Option<Arc<Event>>,
     zone: Zone,
     preferences: &'a Preferences,
     reader: Reader<'a>,

@@ -1,7 +1,10 @@
-//! What is to be written on the calendar, once it may.
+//! What is wanted of the calendar, and what that comes to on it.
 //!
-//! A plan is held against the calendar of the moment each time it is looked at, the last time in the transaction that
-//! writes it: what changed meanwhile is never written over.
+//! A plan has only what was asked for: something new, or what is to be different about an event; and the ways out that
+//! were chosen since, in their order. It is held against the calendar of the moment each time it is looked at, the last
+//! time in the transaction that writes it: what changed meanwhile is never written over.
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
@@ -9,18 +12,41 @@ use superstep::{Code, Error, Result};
 
 use crate::agents::{conflicts, resolution};
 use crate::calendar::series::{self, Which};
-use crate::calendar::{Board, Change, Event};
+use crate::calendar::{Board, Change, Event, Flexibility, Participant, Priority, Recurrence, Span};
 use crate::models::{Conflict, EventStatus, ProposedResolution};
+use crate::parser::{Edit, Scope, Understood};
+use crate::zone::Zone;
 
-/// What is to be written.
+/// What is wanted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plan {
-    /// The event as it is wanted.
-    pub(crate) event: Event,
-    /// The event that it takes the place of, where it is a change.
-    pub(crate) target: Option<Target>,
-    /// The way out of conflicts that was chosen.
-    pub(crate) way: Option<ProposedResolution>,
+    /// What was asked for.
+    pub(crate) wish: Wish,
+    /// The ways out of conflicts that were chosen: each starts from what the ones before it have made.
+    pub(crate) ways: Vec<ProposedResolution>,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Wish {
+    /// An event that is not yet on the calendar.
+    New(Box<Event>),
+    /// One that is to be otherwise.
+    Other(Box<Difference>),
+}
+
+/// What is to be different about an event; what is not named stays as it is by then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Difference {
+    pub(crate) target: Target,
+    /// When the instance that was looked at is then; of a series, all that are meant move as far.
+    pub(crate) time: Option<Span>,
+    pub(crate) edit: Edit,
+    /// How it repeats.
+    pub(crate) rule: Option<String>,
+    pub(crate) priority: Option<Priority>,
+    pub(crate) flexibility: Option<Flexibility>,
 }
 
 /// An event on the calendar, or some of a series.
@@ -30,11 +56,13 @@ pub(crate) struct Target {
     pub(crate) event: String,
     /// Which of a series.
     pub(crate) which: Which,
+    /// When the instance is that was looked at.
+    pub(crate) seen: Span,
 }
 
 /// A plan held against a calendar.
 pub(crate) struct Drawn {
-    /// The event as it would be.
+    /// The event as it would be; rejected where the way out is that nothing is done.
     pub(crate) event: Event,
     /// Everything that would be written.
     pub(crate) changes: Vec<Change>,
@@ -43,55 +71,172 @@ pub(crate) struct Drawn {
 }
 
 impl Plan {
+    /// A wish for which no way out was needed yet.
+    pub(crate) fn new(wish: Wish) -> Self {
+        Self { wish, ways: Vec::new() }
+    }
+
+    /// The event on the calendar that is to be otherwise.
+    pub(crate) fn target(&self) -> Option<&Target> {
+        match &self.wish {
+            Wish::New(_) => None,
+            Wish::Other(difference) => Some(&difference.target),
+        }
+    }
+
     /// What the plan comes to on a calendar.
     ///
     /// # Errors
     /// When it cannot be done there any more.
     pub(crate) fn on(&self, board: &Board, now: Time) -> Result<Drawn> {
-        let (event, mut changes) = self.without_way(board, now)?;
+        let (mut event, mut changes) = self.wish.on(board, now)?;
         let mut drawn = with(board, &changes);
         give_way(&mut drawn, &event);
-        let Some(way) = &self.way else { return Ok(Drawn { event, changes, board: drawn }) };
-        let (event, more) = resolution::apply(&drawn, &event, way)?;
-        drawn = with(&drawn, &more);
-        changes.retain(|change| !matches!(change, Change::Event(other) if other.id == event.id));
-        changes.extend(more);
-        Ok(Drawn { event, changes, board: drawn })
+        for way in &self.ways {
+            let (after, more) = resolution::apply(&drawn, &event, way)?;
+            drawn = with(&drawn, &more);
+            changes.retain(|change| !more.iter().any(|later| event_of(later) == event_of(change)));
+            changes.extend(more);
+            event = after;
+        }
+        if event.status != EventStatus::Rejected {
+            return Ok(Drawn { event, changes, board: drawn });
+        }
+        // It is given up, and so is what other ways would have done for it. What was to be otherwise stays as it is.
+        let changes = match &self.wish {
+            Wish::New(_) => vec![Change::Event(Box::new(event.clone()))],
+            Wish::Other(_) => Vec::new(),
+        };
+        Ok(Drawn { event, board: with(board, &changes), changes })
+    }
+}
+
+impl Wish {
+    /// The event as it is wanted, and everything that changes for it.
+    fn on(&self, board: &Board, now: Time) -> Result<(Event, Vec<Change>)> {
+        match self {
+            Self::New(event) => Ok(((**event).clone(), vec![Change::Event(event.clone())])),
+            Self::Other(difference) => difference.on(board, now),
+        }
+    }
+}
+
+impl Difference {
+    fn on(&self, board: &Board, now: Time) -> Result<(Event, Vec<Change>)> {
+        self.check(board)?;
+        let (mut applied, mut met) = (Ok(()), None);
+        let changes = series::edit(board, &self.target.event, self.target.which, now, |event| {
+            applied = self.apply(event);
+            met = Some(event.clone());
+        });
+        applied?;
+        let changes = changes?;
+        let met = met.ok_or_else(gone)?;
+        // The rule of a series may have put it elsewhere.
+        let written = changes.iter().find_map(|change| match change {
+            Change::Event(event) if event.id == met.id => Some((**event).clone()),
+            _ => None,
+        });
+        Ok((written.unwrap_or(met), changes))
     }
 
-    fn without_way(&self, board: &Board, now: Time) -> Result<(Event, Vec<Change>)> {
-        let Some(target) = &self.target else {
-            return Ok((self.event.clone(), vec![Change::Event(Box::new(self.event.clone()))]));
-        };
-        let wanted = self.event.clone();
-        let changes = series::edit(board, &target.event, target.which, now, move |event| {
-            event.title = wanted.title;
-            event.span = wanted.span;
-            event.is_all_day = wanted.is_all_day;
-            event.participants = wanted.participants;
-            event.resources = wanted.resources;
-            event.priority = wanted.priority;
-            event.flexibility = wanted.flexibility;
-            if wanted.recurrence.is_some() {
-                event.recurrence = wanted.recurrence;
+    /// How far all of a series move is counted from the one that was looked at, so that must be there still.
+    fn check(&self, board: &Board) -> Result<()> {
+        let Target { event, which, seen } = &self.target;
+        let event = board.events.get(event).ok_or_else(gone)?;
+        if *which != Which::All || self.time.is_none() || event.recurrence.is_none() {
+            return Ok(());
+        }
+        let is_there = board.instances_of(event, seen)?.iter().any(|one| one.span.start == seen.start);
+        if is_there { Ok(()) } else { Err(gone()) }
+    }
+
+    fn apply(&self, event: &mut Event) -> Result<()> {
+        if let Some(time) = &self.time {
+            // One by itself goes where it is wanted, wherever it is by now.
+            let seen = if event.recurrence.is_some() { self.target.seen } else { event.span };
+            series::retime(event, &seen, time)?;
+        }
+        let edit = &self.edit;
+        event.participants.retain(|one| !edit.remove_people.contains(&one.member));
+        for person in &edit.add_people {
+            if !event.participants.iter().any(|one| one.member == *person) {
+                event.participants.push(required(person));
             }
-        })?;
-        // The changed one is told by its time; the rest of a series keeps its own.
-        let is_it = |change: &&Change| matches!(change, Change::Event(event) if event.span == self.event.span);
-        let Some(Change::Event(event)) = changes.iter().rev().find(is_it) else {
-            return Err(Error::new(Code::NotFound, "the event is no longer on the calendar"));
-        };
-        Ok(((**event).clone(), changes))
+        }
+        event.resources.retain(|thing| !edit.remove_resources.contains(thing));
+        for thing in &edit.add_resources {
+            if !event.resources.contains(thing) {
+                event.resources.push(thing.clone());
+            }
+        }
+        if let Some(title) = &edit.title {
+            event.title.clone_from(title);
+        }
+        if let Some(rule) = &self.rule {
+            let old = event.recurrence.take();
+            let (left_out, added) = old.map(|old| (old.left_out, old.added)).unwrap_or_default();
+            event.recurrence = Some(Recurrence { rule: rule.clone(), left_out, added });
+        }
+        event.priority = self.priority.unwrap_or(event.priority);
+        event.flexibility = self.flexibility.unwrap_or(event.flexibility);
+        Ok(())
     }
+}
 
-    /// What stands in the way.
-    pub(crate) fn conflicts(&self, board: &Board, now: Time) -> Result<Vec<Conflict>> {
-        let drawn = self.on(board, now)?;
-        conflicts::find_from(&drawn.board, &drawn.event, now)
+impl Target {
+    /// The event that is meant, and which of a series: the one that was looked at, unless more was said.
+    ///
+    /// # Errors
+    /// When it is not on the calendar, or none of a series is still to come.
+    pub(crate) fn of(understood: &Understood, board: &Board) -> Result<Self> {
+        let event = understood.which.first().and_then(|id| board.events.get(id)).ok_or_else(gone)?;
+        let seen = understood.instance.unwrap_or(event.span);
+        let at = match &event.exception_of {
+            // It knows itself which one it is, wherever it was moved.
+            Some(of) => Some(of.start),
+            None if event.recurrence.is_some() => {
+                let zone = Zone::named(&event.zone)?;
+                understood.instance.map(|seen| zone.wall(seen.start))
+            }
+            None => return Ok(Self { event: event.id.clone(), which: Which::All, seen }),
+        };
+        let which = match (understood.scope, at) {
+            (Some(Scope::All), _) => Which::All,
+            (Some(Scope::Following), Some(at)) => Which::Following(at),
+            (Some(Scope::This) | None, Some(at)) => Which::This(at),
+            (_, None) => return Err(gone()),
+        };
+        Ok(Self { event: event.id.clone(), which, seen })
     }
 }
 
 impl Drawn {
+    /// What stands in the way of it; nothing where nothing is different.
+    pub(crate) fn conflicts(&self, now: Time) -> Result<Vec<Conflict>> {
+        if self.is_given_up() || self.changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        conflicts::find_from(&self.board, &self.event, now)
+    }
+
+    /// Whether the way out is that nothing is done.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.event.status == EventStatus::Rejected
+    }
+
+    /// The event as people are told of it: of a series that runs already, the next one.
+    pub(crate) fn shown(&self, now: Time) -> Result<Event> {
+        let event = Arc::new(self.event.clone());
+        let later = now.as_unix_micros().saturating_add(A_YEAR);
+        let coming = Time::from_unix_micros(later).ok().and_then(|later| Span::new(now, later));
+        let Some(coming) = coming.filter(|_| event.recurrence.is_some() && event.span.end <= now) else {
+            return Ok(self.event.clone());
+        };
+        let next = self.board.instances_of(&event, &coming)?.first().map_or(event.span, |next| next.span);
+        Ok(Event { span: next, ..self.event.clone() })
+    }
+
     /// Everything that is written, with the event on the calendar.
     pub(crate) fn confirmed(self) -> Vec<Change> {
         let confirm = |change| match change {
@@ -104,6 +249,14 @@ impl Drawn {
         self.changes.into_iter().map(confirm).collect()
     }
 }
+
+/// Somebody without whom it cannot be.
+pub(crate) fn required(member: &str) -> Participant {
+    Participant { member: member.to_owned(), is_required: true }
+}
+
+/// How far ahead the next one of a series is looked for, in microseconds.
+const A_YEAR: i64 = 366 * 24 * 3_600 * 1_000_000;
 
 /// Of two who propose for the same time the first one has it: proposals that came later do not stand in the way, or both
 /// would wait for each other.
@@ -119,4 +272,17 @@ fn with(board: &Board, changes: &[Change]) -> Board {
     let mut board = board.clone();
     changes.iter().cloned().for_each(|change| board.apply(change));
     board
+}
+
+/// The id of the event that a change is about.
+fn event_of(change: &Change) -> Option<&str> {
+    match change {
+        Change::Event(event) => Some(&event.id),
+        Change::RemoveEvent(id) => Some(id),
+        _ => None,
+    }
+}
+
+fn gone() -> Error {
+    Error::new(Code::NotFound, "the event is no longer on the calendar")
 }

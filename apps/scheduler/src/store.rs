@@ -22,6 +22,7 @@ use crate::models::Conflict;
 mod cell;
 mod flow;
 mod migrations;
+mod once;
 mod place;
 mod plan;
 mod postgres;
@@ -34,6 +35,7 @@ mod undo;
 
 use cell::Statement;
 use flow::{Decide, Work, missing};
+pub use once::Once;
 use place::Database;
 pub use place::Place;
 use plan::Author;
@@ -279,7 +281,7 @@ impl Calendars {
 
     /// A change that nobody has begun.
     fn work(&self, family: &str, (who, action): (&str, &str), decide: Decide) -> Result<Work> {
-        let author = Author { who: who.to_owned(), action: action.to_owned(), at: self.now()? };
+        let author = Author { who: who.to_owned(), action: action.to_owned(), at: self.now()?, task: None };
         Ok(Work {
             family: family.to_owned(),
             creation: None,

@@ -20,6 +20,7 @@ use super::board::{Board, Change};
 use super::event::{Event, ExceptionOf};
 use super::recurrence::Timetable;
 use super::span::Span;
+use crate::zone::Zone;
 
 /// Which instances of a series are meant. Starts are those on the wall of the series' zone; for an instance that was
 /// moved, give the id of its exception.
@@ -70,6 +71,29 @@ pub fn edit(
         }
         Aim::Series(series) => series.changed(&before, after),
     }
+}
+
+/// Puts an event at another time, in an edit: just there where it is the one that was looked at, else as far from where it
+/// was, on the wall. What is no longer from midnight to midnight is no matter of days.
+///
+/// # Errors
+/// When a zone is unknown, or a time is beyond the years that can be written.
+pub(crate) fn retime(event: &mut Event, seen: &Span, wanted: &Span) -> Result<()> {
+    let zone = Zone::named(&event.zone)?;
+    event.span = if event.span.start == seen.start {
+        Span { start: zone.written(wanted.start)?, end: zone.written(wanted.end)? }
+    } else {
+        let moved = |old: Time, from: Time, to: Time| {
+            zone.instant(zone.wall(old).saturating_add(zone.wall(to).duration_since(zone.wall(from))))
+        };
+        Span {
+            start: moved(event.span.start, seen.start, wanted.start)?,
+            end: moved(event.span.end, seen.end, wanted.end)?,
+        }
+    };
+    let is_midnight = |time: Time| zone.wall(time).time() == jiff::civil::Time::midnight();
+    event.is_all_day &= is_midnight(event.span.start) && is_midnight(event.span.end);
+    Ok(())
 }
 
 /// Cancels an event, or the instances that are meant of its series.

@@ -202,21 +202,7 @@ impl Patch {
         if wanted.is_too_long() {
             return Err(wrong("/end", "an event is at most a year long"));
         }
-        let here = Zone::named(&event.zone)?;
-        event.span = if event.span.start == seen.start {
-            Span { start: here.written(wanted.start)?, end: here.written(wanted.end)? }
-        } else {
-            let moved = |old: Time, from: Time, to: Time| {
-                here.instant(here.wall(old).saturating_add(here.wall(to).duration_since(here.wall(from))))
-            };
-            Span {
-                start: moved(event.span.start, seen.start, wanted.start)?,
-                end: moved(event.span.end, seen.end, wanted.end)?,
-            }
-        };
-        let is_midnight = |time: Time| here.wall(time).time() == jiff::civil::Time::midnight();
-        event.is_all_day &= is_midnight(event.span.start) && is_midnight(event.span.end);
-        Ok(())
+        series::retime(event, seen, &wanted)
     }
 
     /// Who takes part, and with what.

@@ -6,7 +6,6 @@ use super::told::{json, or_failed, proposed};
 use crate::home::{self, Home};
 use crate::models::EventStatus;
 use crate::notes;
-use crate::plan::Plan;
 use crate::state::{Agent, Scheduler, SchedulerUpdate, Step};
 use crate::workflow::stepped;
 
@@ -30,12 +29,13 @@ async fn take(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
         let fact = format!("after {MOST_ROUNDS} ways out there is still a conflict");
         return Err(Error::new(Code::PolicyRefused, fact));
     }
-    let plan = Plan { way: state.selected_resolution.clone(), ..notes::plan(state)? };
-    let drawn = plan.on(&board, now)?;
+    let mut plan = notes::plan(state)?;
+    plan.ways.extend(state.selected_resolution.clone());
+    let event = plan.on(&board, now)?.shown(now)?;
     // What is looked at next is the event as the way out makes it.
     let update = stepped(Scheduler::update(), state.current_step, Step::ResourceCheck, now);
     Ok(update
-        .proposed_event(Some(proposed(&drawn.event, EventStatus::Proposed)))
+        .proposed_event(Some(proposed(&event, EventStatus::Proposed)))
         .notes((notes::PLAN.to_owned(), json(&plan)?))
         .notes((notes::ROUNDS.to_owned(), (rounds + 1).into())))
 }

@@ -5,20 +5,20 @@ use std::sync::{Arc, OnceLock};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use superstep::core::time::Time;
 use superstep::{Ask, Code, Ctx, Cx, Error, NodeError, Result, View};
 
-use super::told::{ended, or_failed, proposed, reject};
-use crate::agents::{conflicts, may_change, words};
-use crate::calendar::series::{self, Which};
-use crate::calendar::{Board, Event};
+use super::told::{ended, json, or_failed, proposed, reject};
+use crate::agents::{may_change, words};
+use crate::audit::{Entry, Kind};
+use crate::calendar::{Board, Event, Span, series};
 use crate::home::{self, Home};
 use crate::models::{EventStatus, EventType, ProposedEvent};
-use crate::notes;
-use crate::parser::Scope;
-use crate::plan::Plan;
+use crate::notes::{self, Given};
+use crate::plan::Target;
 use crate::state::{Scheduler, SchedulerUpdate, Step, WorkflowStatus};
+use crate::store::Once;
 use crate::workflow::{stepped, validate_state_transition};
 use crate::zone::Zone;
 
@@ -38,24 +38,40 @@ pub(crate) async fn confirm_event(
     ask: Ask,
 ) -> Result<SchedulerUpdate, NodeError> {
     let is_cancel = state.parsed_event_data.as_ref().is_some_and(|data| data.event_type == EventType::Cancel);
-    let question = cx.once("question", asked(&state, &home, is_cancel)).await;
-    let question: Option<String> = match question {
-        Ok(question) => question,
-        Err(error) => return or_failed(Err(error.into_error()), (&state, "confirm_event"), &home, &cx).await,
+    let given = match notes::given(&state) {
+        // It was answered, and then the calendar could not be reached.
+        Some(given) => given,
+        None => {
+            let question = cx.once("question", asked(&state, &home, is_cancel)).await;
+            let question: Option<String> = match question {
+                Ok(question) => question,
+                Err(error) => return or_failed(Err(error.into_error()), (&state, "confirm_event"), &home, &cx).await,
+            };
+            let confirm = match question {
+                Some(question) => answered(&state, &ask, question).await?,
+                None => true,
+            };
+            Given { confirm, task: cx.idempotency_key().to_string() }
+        }
     };
-    if let Some(question) = question {
-        let shown = json!({ "kind": "confirmation", "question": question, "understood": state.parsed_event_data });
-        let answer: Confirming = ask.person("confirmation", shown).await?;
-        if !answer.confirm {
-            let worked = declined(&state, &home, &cx).await;
-            return or_failed(worked, (&state, "confirm_event"), &home, &cx).await;
+    let worked = match (given.confirm, is_cancel) {
+        (false, _) => declined(&state, &home, &cx).await,
+        (true, true) => cancelled(&state, &home, &cx, &given.task).await,
+        (true, false) => confirmed(&state, &home, &cx, &given.task).await,
+    };
+    match worked {
+        Ok(update) => Ok(update),
+        failed => {
+            let update = or_failed(failed, (&state, "confirm_event"), &home, &cx).await?;
+            Ok(update.notes((notes::GIVEN.to_owned(), json(&given)?)))
         }
     }
-    let worked = match is_cancel {
-        true => cancelled(&state, &home, &cx).await,
-        false => confirmed(&state, &home, &cx).await,
-    };
-    or_failed(worked, (&state, "confirm_event"), &home, &cx).await
+}
+
+async fn answered(state: &Scheduler, ask: &Ask, question: String) -> Result<bool, NodeError> {
+    let shown = json!({ "kind": "confirmation", "question": question, "understood": state.parsed_event_data });
+    let answer: Confirming = ask.person("confirmation", shown).await?;
+    Ok(answer.confirm)
 }
 
 /// What the user is asked, where they are.
@@ -64,28 +80,16 @@ async fn asked(state: &Scheduler, home: &Home, is_cancel: bool) -> Result<Option
     let zone = Zone::named(&board.family.zone)?;
     if !is_cancel {
         let Some(event) = state.proposed_event.as_ref().filter(|_| notes::must_ask(state)) else { return Ok(None) };
-        let span = crate::calendar::Span { start: event.start_time, end: event.end_time };
+        let span = Span { start: event.start_time, end: event.end_time };
         return Ok(Some(format!("Shall I plan {} for {}?", words::quoted(&event.title), words::stretch(&zone, &span))));
     }
-    let (event, _) = target(state, &board)?;
+    let target = Target::of(&notes::understood(state)?, &board).ok();
+    let target = target.and_then(|target| Some((board.events.get(&target.event)?, target.seen)));
+    // Nobody is asked about what is gone; whether it went by this request is found when it is cancelled.
+    let Some((event, seen)) = target else { return Ok(None) };
     let is_theirs = event.owner == state.user_id && !board.family.always_ask;
-    let when = words::stretch(&zone, &notes::understood(state)?.instance.unwrap_or(event.span));
+    let when = words::stretch(&zone, &seen);
     Ok((!is_theirs).then(|| format!("Shall I cancel {} on {when}?", words::quoted(&event.title))))
-}
-
-/// The event that is not to be, and which of a series.
-fn target(state: &Scheduler, board: &Board) -> Result<(Arc<Event>, Which)> {
-    let understood = notes::understood(state)?;
-    let event = understood.which.first().and_then(|id| board.events.get(id)).cloned();
-    let event = event.ok_or_else(|| Error::new(Code::NotFound, "the event is no longer on the calendar"))?;
-    let at = Zone::named(&event.zone)?.wall(understood.instance.unwrap_or(event.span).start);
-    let which = match understood.scope {
-        Some(Scope::Following) => Which::Following(at),
-        Some(Scope::This) if event.recurrence.is_some() => Which::This(at),
-        None if event.recurrence.is_some() && understood.instance.is_some() => Which::This(at),
-        Some(Scope::All | Scope::This) | None => Which::All,
-    };
-    Ok((event, which))
 }
 
 async fn declined(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate> {
@@ -98,63 +102,83 @@ async fn declined(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUp
     Ok(update.notes((notes::DECLINED.to_owned(), true.into())))
 }
 
-async fn cancelled(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate> {
-    let (now, board) = (home::now(cx)?, home.board().await?);
-    let (event, which) = target(state, &board)?;
-    if !may_change(&board, &state.user_id, &event) {
-        return Err(Error::new(Code::PolicyRefused, format!("{} is not yours to cancel", words::quoted(&event.title))));
-    }
-    let id = event.id.clone();
-    // What is gone already stays so: this may run again after a crash.
-    let cancel = move |board: &Board| match board.events.contains_key(&id) {
-        true => series::cancel(board, &id, which, now),
-        false => Ok(Vec::new()),
+async fn cancelled(state: &Scheduler, home: &Home, cx: &Cx, task: &str) -> Result<SchedulerUpdate> {
+    let (now, understood, who) = (home::now(cx)?, notes::understood(state)?, state.user_id.clone());
+    let title = understood.data.title.clone().unwrap_or_else(|| "It".to_owned());
+    let cancel = move |board: &Board| {
+        let target = Target::of(&understood, board)?;
+        check_right(board, &who, &target, "cancel")?;
+        series::cancel(board, &target.event, target.which, now)
     };
-    home.calendars.change(&home.family, &state.user_id, "cancel", cancel).await?;
-    Ok(over(state, &format!("{} is cancelled.", words::quoted(&event.title)), now))
+    // What this request cancelled already is not cancelled again: it may run anew after a crash.
+    home.calendars.change_once(&home.family, (&state.user_id, "cancel"), task, cancel).await?;
+    Ok(over(state, &format!("{} is cancelled.", words::quoted(&title)), now))
 }
 
-async fn confirmed(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate> {
+async fn confirmed(state: &Scheduler, home: &Home, cx: &Cx, task: &str) -> Result<SchedulerUpdate> {
     validate_state_transition(state, "confirm_event").map_err(|why| Error::new(Code::TypeMismatch, why))?;
-    let (now, plan) = (home::now(cx)?, notes::plan(state)?);
-    let (blocked, event) = write(state, home, &plan, now).await?;
-    if blocked {
-        // Somebody was faster: what stands in the way now is looked at anew.
+    // What can fail is done before it is written: what is written is never told to have failed.
+    let (now, zone) = (home::now(cx)?, Zone::named(&home.board().await?.family.zone)?);
+    let Some(event) = write(state, home, task, now).await? else {
+        // Somebody was faster: what stands in the way now is looked at anew, and asked about anew.
         let update = stepped(Scheduler::update(), state.current_step, Step::ResourceCheck, now);
-        return Ok(update.workflow_status(WorkflowStatus::InProgress));
-    }
-    let zone = Zone::named(&home.board().await?.family.zone)?;
-    let when = words::stretch(&zone, &event.span);
-    let answer = match (event.status, &event.recurrence) {
-        (EventStatus::Rejected, _) => format!("{} is not planned.", words::quoted(&event.title)),
-        (_, None) => format!("{} is on the calendar: {when}.", words::quoted(&event.title)),
-        (_, Some(_)) => format!("{} is on the calendar, first on {when}.", words::quoted(&event.title)),
+        let update = update.workflow_status(WorkflowStatus::InProgress);
+        return Ok(update.notes((notes::GIVEN.to_owned(), Value::Null)));
     };
-    let status = if event.status == EventStatus::Rejected { EventStatus::Rejected } else { EventStatus::Confirmed };
-    Ok(over(state, &answer, now).proposed_event(Some(proposed(&event, status))))
+    let (title, when) = (words::quoted(&event.title), words::stretch(&zone, &event.span));
+    let is_change = state.parsed_event_data.as_ref().is_some_and(|data| data.event_type == EventType::Modify);
+    let is_given_up = event.status == EventStatus::Rejected;
+    let answer = match (is_given_up, &event.recurrence) {
+        (true, _) if is_change => format!("{title} stays as it is."),
+        (true, _) => format!("{title} is not planned."),
+        (false, None) => format!("{title} is on the calendar: {when}."),
+        (false, Some(_)) if is_change => format!("{title} is on the calendar, next on {when}."),
+        (false, Some(_)) => format!("{title} is on the calendar, first on {when}."),
+    };
+    let status = if is_given_up { EventStatus::Rejected } else { EventStatus::Confirmed };
+    let update = over(state, &answer, now).proposed_event(Some(proposed(&event, status)));
+    Ok(update.notes((notes::DECLINED.to_owned(), is_given_up.into())))
 }
 
-/// Writes the plan if nothing blocks it; else says so. Gives the event as it was written.
-async fn write(state: &Scheduler, home: &Home, plan: &Plan, now: Time) -> Result<(bool, Event)> {
-    let (seen, plan) = (Arc::new(OnceLock::new()), plan.clone());
-    let (found, who) = (seen.clone(), state.user_id.clone());
+/// Writes the plan if nothing blocks it, and gives the event as people are told of it; nothing where something does.
+async fn write(state: &Scheduler, home: &Home, task: &str, now: Time) -> Result<Option<Event>> {
+    let (seen, plan, who) = (Arc::new(OnceLock::new()), notes::plan(state)?, state.user_id.clone());
+    let decided = seen.clone();
     let decide = move |board: &Board| {
         let drawn = plan.on(board, now)?;
-        let target = plan.target.as_ref().and_then(|target| board.events.get(&target.event));
-        if let Some(event) = target.filter(|event| !may_change(board, &who, event)) {
-            let fact = format!("{} is not yours to change", words::quoted(&event.title));
-            return Err(Error::new(Code::PolicyRefused, fact));
+        if let Some(target) = plan.target() {
+            check_right(board, &who, target, "change")?;
         }
-        let standing = conflicts::find_from(&drawn.board, &drawn.event, now)?;
-        let is_blocked = standing.iter().any(|conflict| conflict.severity.is_blocking());
-        let event = drawn.event.clone();
-        let changes = if is_blocked { Vec::new() } else { drawn.confirmed() };
+        if drawn.conflicts(now)?.iter().any(|conflict| conflict.severity.is_blocking()) {
+            return Ok(Vec::new());
+        }
         // It is decided once.
-        let _ = found.set((is_blocked, event));
-        Ok(changes)
+        let _ = decided.set(drawn.shown(now)?);
+        Ok(drawn.confirmed())
     };
-    home.calendars.change(&home.family, &state.user_id, "confirm", decide).await?;
-    seen.get().cloned().ok_or_else(|| Error::internal("nothing was decided"))
+    let done = home.calendars.change_once(&home.family, (&state.user_id, "confirm"), task, decide).await?;
+    match (done, &state.proposed_event) {
+        (Once::Before(entry), Some(event)) => remembered(&entry, event).map(Some),
+        _ => Ok(seen.get().cloned()),
+    }
+}
+
+/// The event as it was written before, told as it was proposed.
+fn remembered(entry: &Entry, proposed: &ProposedEvent) -> Result<Event> {
+    let image = entry.images.iter().find(|image| image.kind == Kind::Event && image.id == proposed.event_id);
+    let image = image.and_then(|image| image.after.clone()).unwrap_or_default();
+    let event: Event = serde_json::from_value(image).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(Event { span: Span { start: proposed.start_time, end: proposed.end_time }, ..event })
+}
+
+fn check_right(board: &Board, who: &str, target: &Target, what: &str) -> Result<()> {
+    match board.events.get(&target.event).filter(|event| !may_change(board, who, event)) {
+        None => Ok(()),
+        Some(event) => {
+            let fact = format!("{} is not yours to {what}", words::quoted(&event.title));
+            Err(Error::new(Code::PolicyRefused, fact))
+        }
+    }
 }
 
 fn over(state: &Scheduler, answer: &str, now: Time) -> SchedulerUpdate {

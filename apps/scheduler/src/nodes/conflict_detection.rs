@@ -9,7 +9,7 @@ use crate::calendar::{Board, Change, Event};
 use crate::home::{self, Home};
 use crate::models::{ConflictDetectionData, EventStatus, ValidationStep};
 use crate::notes;
-use crate::plan::Plan;
+use crate::plan::{Plan, Wish};
 use crate::state::{Agent, Scheduler, SchedulerUpdate, Step, WorkflowStatus};
 use crate::workflow::{SURE, validate_state_transition};
 
@@ -27,7 +27,8 @@ async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
     validate_state_transition(state, "conflict_detection").map_err(|why| Error::new(Code::TypeMismatch, why))?;
     let (now, board) = (home::now(cx)?, home.board().await?);
     let plan = notes::plan(state)?;
-    let found = ConflictDetectionData::from(plan.conflicts(&board, now)?);
+    let drawn = plan.on(&board, now)?;
+    let found = ConflictDetectionData::from(drawn.conflicts(now)?);
     let details: Vec<String> = found.conflicts.iter().map(|conflict| conflict.details.clone()).collect();
     let explanation = match details.as_slice() {
         [] => "Nothing stands in the way.".to_owned(),
@@ -35,7 +36,6 @@ async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
         [first, rest @ ..] => format!("{first} And {} more.", rest.len()),
     };
     let has_conflicts = found.has_conflicts;
-    let drawn = plan.on(&board, now)?;
     let finding = Finding {
         agent: Agent::ConflictDetection,
         step: Step::ConflictDetection,
@@ -44,18 +44,21 @@ async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
         confidence: sure(CERTAIN),
         reasoning: format!("people, things and rules; {} found", found.conflicts.len()),
     };
-    let must_ask = !has_conflicts && must_ask(state, &board, &plan);
+    let must_ask = !has_conflicts && !drawn.is_given_up() && must_ask(state, &board, &plan);
     let waits = has_conflicts || must_ask;
     let status = if waits { WorkflowStatus::AwaitingUser } else { WorkflowStatus::InProgress };
-    let mut event_status = EventStatus::Proposed;
-    if found.blocking_conflicts.is_empty() {
-        event_status = EventStatus::Validated;
+    let event_status = match found.blocking_conflicts.is_empty() {
+        _ if drawn.is_given_up() => EventStatus::Rejected,
+        true => EventStatus::Validated,
+        false => EventStatus::Proposed,
+    };
+    if event_status == EventStatus::Validated {
         mark_validated(state, home, &plan, now).await?;
     }
     Ok(finding
         .told(state, now)
         .detected_conflicts(Some(found))
-        .proposed_event(Some(proposed(&drawn.event, event_status)))
+        .proposed_event(Some(proposed(&drawn.shown(now)?, event_status)))
         .workflow_status(status)
         .notes((notes::MUST_ASK.to_owned(), must_ask.into()))
         .validation_results(validated(ValidationStep::ConflictDetection, now, details)))
@@ -65,17 +68,15 @@ async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
 fn must_ask(state: &Scheduler, board: &Board, plan: &Plan) -> bool {
     let is_sure =
         state.agent_outputs.values().all(|output| output.confidence.value() >= SURE) || notes::is_confirmed(state);
-    let target = plan.target.as_ref().and_then(|target| board.events.get(&target.event));
+    let target = plan.target().and_then(|target| board.events.get(&target.event));
     let is_theirs = target.is_none_or(|event| may_change(board, &state.user_id, event));
     board.family.always_ask || !is_sure || !is_theirs
 }
 
 /// A new event is one step further; a change is written only at the end.
 async fn mark_validated(state: &Scheduler, home: &Home, plan: &Plan, now: Time) -> Result<()> {
-    if plan.target.is_some() {
-        return Ok(());
-    }
-    let id = plan.event.id.clone();
+    let Wish::New(event) = &plan.wish else { return Ok(()) };
+    let id = event.id.clone();
     let further = move |board: &Board| {
         let event = board.events.get(&id).filter(|event| event.status == EventStatus::Proposed);
         let event = event.map(|event| Event { status: EventStatus::Validated, updated_at: now, ..(**event).clone() });

@@ -13,7 +13,7 @@ use crate::calendar::Board;
 use crate::home::{self, Home, member};
 use crate::models::{EventType, ValidationStep};
 use crate::notes::{self, Answered, Hearing, Said};
-use crate::parser::{ByRules, Heard, Request, Understood, UnknownName, joined, parse, prompt};
+use crate::parser::{ByRules, Heard, Request, Understood, UnknownName, joined, parse_about, prompt};
 use crate::route::{Next, after_reading};
 use crate::state::{Agent, Scheduler, SchedulerUpdate, Step, WorkflowStatus};
 use crate::workflow::{KEPT_MESSAGES, pruned};
@@ -31,7 +31,7 @@ async fn read(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
     member(&board, &state.user_id)?;
     let answers = notes::answers(state);
     let (mut understood, hearing) = understand(state, home, cx, (&answers, &board, now)).await?;
-    answers.iter().for_each(|answer| answer.fields.fill(&mut understood, &board));
+    answers.iter().for_each(|answer| answer.fields.fill(&mut understood, &board, now));
     let problems = problems(&understood, &answers, &board);
     let is_confirmed = answers.iter().any(|answer| answer.fields.confirm);
     let next = after_reading(&understood.data, understood.confidence.value(), is_confirmed, !problems.is_empty());
@@ -72,13 +72,13 @@ async fn understand(
     let request = Request { text: &state.user_input, speaker: &state.user_id, now, board };
     let (whole, last) = by_rules(&request, answers);
     let Some(model) = &home.model else { return Ok((whole, None)) };
-    let answers: Vec<&str> = in_words(answers).collect();
+    let (picked, answers) = (picked(answers), in_words(answers).collect::<Vec<&str>>());
     let words = std::iter::once(request.text).chain(answers.iter().copied()).map(str::to_owned).collect();
     let hearing = hear((state, cx), model, words, prompt(&request, &answers, &whole.which)?).await?;
     let understood = match &hearing.answered {
         Answered::Said(said) => {
             let (heard, info) = (Heard::read(said.clone())?, model.info());
-            let rules = ByRules { whole: &whole, last: last.as_ref() };
+            let rules = ByRules { whole: &whole, last: last.as_ref(), picked };
             joined(&request, &heard, rules, &format!("{}/{}", info.provider, info.name))?
         }
         Answered::Nothing(why) => {
@@ -88,6 +88,11 @@ async fn understand(
     Ok((understood, Some(hearing)))
 }
 
+/// The event that was picked from a list.
+fn picked(answers: &[Said]) -> Option<&str> {
+    answers.iter().rev().find_map(|answer| answer.fields.event_id.as_deref())
+}
+
 fn in_words(answers: &[Said]) -> impl Iterator<Item = &str> {
     answers.iter().map(|answer| answer.text.trim()).filter(|text| !text.is_empty())
 }
@@ -95,7 +100,9 @@ fn in_words(answers: &[Said]) -> impl Iterator<Item = &str> {
 /// What the request and the answers mean together by the rules, and the last answer alone: an answer that says everything
 /// stands alone, another completes what was said before it.
 fn by_rules(request: &Request<'_>, answers: &[Said]) -> (Understood, Option<Understood>) {
-    let read = |text: &str| parse(&Request { text, ..*request });
+    // Whoever picked an event from a list meant it from the start.
+    let picked = picked(answers);
+    let read = |text: &str| parse_about(&Request { text, ..*request }, picked);
     let mut words = request.text.to_owned();
     let (mut understood, mut last) = (read(&words), None);
     for answer in in_words(answers) {

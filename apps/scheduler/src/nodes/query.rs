@@ -32,7 +32,7 @@ async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
     if question.kind == QueryType::ConflictCheck {
         let id = notes::event_id(state).unwrap_or_default();
         let asked = Asked { board: &board, who: &state.user_id, understood: &understood, id: &id, now };
-        question.event = Some(asked.plan()?.event);
+        question.event = Some(asked.new_event()?);
     }
     let found = answer(&board, &state.user_id, &question, now)?;
     let said = said(&found, &board, &state.user_id)?;

@@ -22,16 +22,17 @@ pub(crate) async fn resource_manager(
 async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate> {
     let (now, board) = (home::now(cx)?, home.board().await?);
     let plan = notes::plan(state)?;
-    let except = plan.target.as_ref().map_or(plan.event.id.as_str(), |target| target.event.as_str());
-    let found = capacity::availability(&board, &plan.event.resources, &plan.event.span, Some(except))?;
+    let event = plan.on(&board, now)?.shown(now)?;
+    let except = plan.target().map_or(event.id.as_str(), |target| target.event.as_str());
+    let found = capacity::availability(&board, &event.resources, &event.span, Some(except))?;
     let mut taken = Vec::new();
     for one in found.resource_availability.iter().filter(|one| !one.available) {
-        let others = capacity::alternatives(&board, &one.resource_id, &plan.event.span, Some(except))?;
+        let others = capacity::alternatives(&board, &one.resource_id, &event.span, Some(except))?;
         let others: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
         let instead = if others.is_empty() { String::new() } else { format!("; free is {}", words::list(&others)) };
         taken.push(format!("{} is taken then{instead}.", words::thing(&one.resource_name)));
     }
-    let explanation = match (taken.is_empty(), plan.event.resources.is_empty()) {
+    let explanation = match (taken.is_empty(), event.resources.is_empty()) {
         (true, true) => "Nothing has to be reserved.".to_owned(),
         (true, false) => "Everything that is needed is free.".to_owned(),
         (false, _) => taken.join(" "),

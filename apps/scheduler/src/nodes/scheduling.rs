@@ -3,13 +3,14 @@
 use superstep::{Ctx, Cx, NodeError, Result, View};
 
 use super::told::{Finding, json, or_failed, proposed, sure, validated};
-use crate::agents::slots::{self, Wanted};
+use crate::agents::slots;
 use crate::agents::words;
-use crate::calendar::{Change, Span};
+use crate::calendar::{Board, Change, Event, Span};
 use crate::draft::Asked;
 use crate::home::{self, Home};
 use crate::models::{EventStatus, ValidationStep};
 use crate::notes;
+use crate::plan::Wish;
 use crate::state::{Agent, Scheduler, SchedulerUpdate, Step, WorkflowStatus};
 use crate::workflow::validate_state_transition;
 use crate::zone::Zone;
@@ -28,10 +29,8 @@ async fn search(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpda
     let id = notes::event_id(state).unwrap_or_default();
     let asked = Asked { board: &board, who: &state.user_id, understood: &understood, id: &id, now };
     let mut plan = asked.plan()?;
-    let is_moved = understood.data.start_time.is_some();
-    // A change that says nothing of the time keeps it.
-    let given = asked.given().or_else(|| Some(plan.event.span).filter(|_| plan.target.is_some() && !is_moved));
-    let wanted = Wanted { event: plan.event.clone(), given, minutes: asked.minutes(), range: understood.within };
+    let event = plan.on(&board, now)?.shown(now)?;
+    let wanted = asked.wanted(&plan, event);
     let found = slots::find(&board, &wanted, now)?;
     let slot = found.candidate_times.first().cloned();
     let zone = Zone::named(&board.family.zone)?;
@@ -53,18 +52,26 @@ async fn search(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpda
         let failed = validated(ValidationStep::Scheduling, now, vec![explanation]);
         return Ok(update.validation_results(failed).workflow_status(WorkflowStatus::AwaitingUser));
     };
-    plan.event.span = span;
-    if plan.target.is_none() {
-        let event = plan.event.clone();
-        let propose = move |board: &crate::calendar::Board| {
-            // Somebody who runs this again after a crash finds what was written, further on its way or not.
-            let is_there = board.events.contains_key(&event.id);
-            Ok(if is_there { Vec::new() } else { vec![Change::Event(Box::new(event))] })
-        };
-        home.calendars.change(&home.family, &state.user_id, "propose", propose).await?;
+    let is_moved = asked.given().is_some() || understood.within.is_some();
+    match &mut plan.wish {
+        Wish::New(event) => {
+            event.span = span;
+            propose((**event).clone(), home, &state.user_id).await?;
+        }
+        Wish::Other(difference) => difference.time = Some(span).filter(|_| is_moved),
     }
+    let event = plan.on(&board, now)?.shown(now)?;
     Ok(update
-        .proposed_event(Some(proposed(&plan.event, EventStatus::Proposed)))
+        .proposed_event(Some(proposed(&event, EventStatus::Proposed)))
         .validation_results(validated(ValidationStep::Scheduling, now, Vec::new()))
         .notes((notes::PLAN.to_owned(), json(&plan)?)))
+}
+
+async fn propose(event: Event, home: &Home, who: &str) -> Result<()> {
+    let propose = move |board: &Board| {
+        // Somebody who runs this again after a crash finds what was written, further on its way or not.
+        let is_there = board.events.contains_key(&event.id);
+        Ok(if is_there { Vec::new() } else { vec![Change::Event(Box::new(event))] })
+    };
+    home.calendars.change(&home.family, who, "propose", propose).await.map(drop)
 }

@@ -3,7 +3,7 @@
 use jiff::civil::DateTime;
 
 use super::days::{Days, How, in_week, written};
-use super::events::{Clue, Meant, another, meant};
+use super::events::{Clue, Meant, another, meant, picked};
 use super::hours::{Clock, Hint, at, settle_range};
 use super::lengths::Length;
 use super::reader::{Finding, Value};
@@ -113,15 +113,23 @@ fn apply(reading: &Reading<'_>, new: &Said, changed: &mut Changed) {
         changed.span = when.span.filter(|_| when.has_date && when.has_time);
         return;
     };
-    match moved(reading, new, instance, changed) {
-        Some((start, end)) if end <= start => changed.problems.push("then it ends before it starts".to_owned()),
-        Some((start, _)) if start < wall.now => {
-            let (day, next) = (written(start.date()), next_weekday(start.date(), wall.now));
-            changed.problems.push(format!("that was on {day} at {}; did you mean {next}?", start.strftime("%H:%M")));
-        }
-        Some(span) => changed.span = Some(span),
-        None => {}
+    let Some(span) = moved(reading, new, instance, changed) else { return };
+    match problem(span, wall.now) {
+        Some(problem) => changed.problems.push(problem),
+        None => changed.span = Some(span),
     }
+}
+
+/// What is wrong with a time on the wall: it ends before it starts, or is over.
+pub(crate) fn problem((start, end): (DateTime, DateTime), now: DateTime) -> Option<String> {
+    if end <= start {
+        return Some("then it ends before it starts".to_owned());
+    }
+    let was = || {
+        let (day, next) = (written(start.date()), next_weekday(start.date(), now));
+        format!("that was on {day} at {}; did you mean {next}?", start.strftime("%H:%M"))
+    };
+    (start < now).then(was)
 }
 
 /// When an instance is after the change.
@@ -133,7 +141,10 @@ fn moved(
 ) -> Option<(DateTime, DateTime)> {
     let way = reading.intent.way;
     let length = |from: DateTime, to: DateTime| Length { minutes: minutes_between(from, to), ..Length::default() };
-    let same = length(start, end);
+    // What took days and is at a time of the day now takes as long as most things do.
+    let is_of_days = changed.which[0].event.is_all_day && new.time.is_some();
+    let usual = Length { minutes: reading.preferences.default_minutes.into(), ..Length::default() };
+    let same = if is_of_days { usual } else { length(start, end) };
     if let Some((by, direction)) = new.shift {
         return Some(match way {
             Way::Longer => (start, by.from(end, true)),
@@ -287,9 +298,18 @@ fn find(reading: &Reading<'_>, said: &Said, is_strict: bool, words: std::ops::Ra
         let clue = Clue { words: &reading.reader.tokens[words.clone()], people, said, is_strict };
         meant(&reading.reader, reading.request.board, &wall, clue)
     };
+    if let Some(event) = &reading.picked {
+        let which = vec![picked(reading.request.board, &wall, event, said)];
+        return Changed { which, is_matched: true, ..Changed::default() };
+    }
     let mut which = look(&named(true), said, is_strict);
     if which.is_empty() {
         which = look(&named(false), said, is_strict);
+    }
+    if said_scope(reading) == Some(Scope::All) {
+        // All of a series are one: those that were moved are not meant beside it.
+        let ids: Vec<String> = which.iter().map(|one| one.event.id.clone()).collect();
+        which.retain(|one| one.event.exception_of.as_ref().is_none_or(|of| !ids.contains(&of.series)));
     }
     let mut changed = Changed { is_matched: which.len() == 1, ..Changed::default() };
     if which.is_empty() && is_strict {
@@ -322,19 +342,14 @@ fn is_series(meant: &Meant) -> bool {
 
 /// Which of a series: as it was said, or the one of the day that was said; or it is open.
 fn settle_scope(reading: &Reading<'_>, changed: &mut Changed, is_dated: bool, is_onward: bool) {
-    let said = reading.findings.iter().filter_map(|finding| match finding.sense {
-        Sense::Which(scope) => Some(scope),
-        Sense::Repeat(_) | Sense::RepeatPart(..) => Some(Scope::All),
-        _ => None,
-    });
-    let said = said.max();
-    if !(changed.is_matched && is_series(&changed.which[0])) {
+    let is_moved_one = changed.is_matched && changed.which[0].event.exception_of.is_some();
+    if !(changed.is_matched && (is_moved_one || is_series(&changed.which[0]))) {
         return;
     }
-    changed.scope = match said {
+    changed.scope = match said_scope(reading) {
         _ if is_onward => Some(Scope::Following),
         Some(scope) => Some(scope),
-        None if is_dated => Some(Scope::This),
+        None if is_dated || is_moved_one => Some(Scope::This),
         None => None,
     };
     if let (None, Some((start, _))) = (changed.scope, changed.which[0].instance) {
@@ -352,4 +367,14 @@ pub(super) fn shown(value: &Value) -> Option<String> {
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     }
+}
+
+/// Which of a series was said.
+fn said_scope(reading: &Reading<'_>) -> Option<Scope> {
+    let said = reading.findings.iter().filter_map(|finding| match finding.sense {
+        Sense::Which(scope) => Some(scope),
+        Sense::Repeat(_) | Sense::RepeatPart(..) => Some(Scope::All),
+        _ => None,
+    });
+    said.max()
 }

@@ -59,6 +59,13 @@ pub(super) fn meant(reader: &Reader<'_>, board: &Board, wall: &Wall<'_>, clue: C
     found
 }
 
+/// An event that was picked, and which of it: the one at the time that was said, else the next.
+pub(super) fn picked(board: &Board, wall: &Wall<'_>, event: &Arc<Event>, said: &Said) -> Meant {
+    let clue = Clue { words: &[], people: &[], said, is_strict: false };
+    let instance = instance(board, wall, event, clue).and_then(|(instance, _)| instance);
+    Meant { event: event.clone(), instance }
+}
+
 /// The event of which every word was said, and which is on that day.
 pub(super) fn by_whole_title(
     reader: &Reader<'_>,

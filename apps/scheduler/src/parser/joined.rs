@@ -25,6 +25,8 @@ pub(crate) struct ByRules<'a> {
     pub(crate) whole: &'a Understood,
     /// The last answer alone, where one was given in words.
     pub(crate) last: Option<&'a Understood>,
+    /// The event that was picked from a list.
+    pub(crate) picked: Option<&'a str>,
 }
 
 impl<'a> ByRules<'a> {
@@ -113,14 +115,7 @@ impl Joining<'_> {
             self.understood.which = theirs.to_vec();
             return Ok(());
         }
-        let mut which: Vec<String> = Vec::new();
-        // Once the family has answered, the model may say which of several it is.
-        let others = theirs.iter().filter(|_| self.rules.last.is_none() || self.heard.events.is_empty());
-        for id in self.heard.events.iter().chain(others).filter(|id| self.can_be_meant(id)) {
-            if !which.contains(id) {
-                which.push(id.clone());
-            }
-        }
+        let which = self.meant(theirs);
         let occurrence = time(self.heard.occurrence.as_ref(), "/occurrence", &self.zone)?.and_then(Result::ok);
         if let Some(event) = which.first().filter(|_| which.len() == 1).and_then(|id| board.events.get(id)) {
             let is_same = theirs == which;
@@ -138,6 +133,22 @@ impl Joining<'_> {
         }
         self.understood.which = which;
         Ok(())
+    }
+
+    /// The events that may be meant: the one that was picked, else those of both readers.
+    fn meant(&self, theirs: &[String]) -> Vec<String> {
+        if let Some(id) = self.rules.picked.filter(|id| self.can_be_meant(id)) {
+            return vec![id.to_owned()];
+        }
+        // Once the family has answered, the model may say which of several it is.
+        let others = theirs.iter().filter(|_| self.rules.last.is_none() || self.heard.events.is_empty());
+        let mut which: Vec<String> = Vec::new();
+        for id in self.heard.events.iter().chain(others).filter(|id| self.can_be_meant(id)) {
+            if !which.contains(id) {
+                which.push(id.clone());
+            }
+        }
+        which
     }
 
     /// Whether an event is on the calendar, and the speaker knows of it.

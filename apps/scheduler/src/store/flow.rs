@@ -51,7 +51,7 @@ pub(super) trait Session: Send {
     fn rollback(&mut self) -> impl Future<Output = ()> + Send;
 }
 
-/// Says what is to be changed, of the board and of what was changed lately.
+/// Says what is to be changed, of the board and of what was changed lately, or by the same piece of work.
 pub(super) type Decide = Box<dyn FnOnce(&Board, &[Entry]) -> Result<Decision> + Send>;
 
 /// A change on its way, over as many tries as it takes.
@@ -121,8 +121,10 @@ async fn decide<S: Session>(
             Arc::new(board.ok_or_else(|| missing(&work.family))?)
         }
     };
-    let entries = match work.since {
-        Some(since) => read::to_entries(session.ask(vec![read::entries_since(&work.family, since)]).await?)?,
+    let lately = work.since.map(|since| read::entries_since(&work.family, since));
+    let done = work.author.task.as_ref().map(|task| read::entries_of(&work.family, task));
+    let entries = match lately.or(done) {
+        Some(entries) => read::to_entries(session.ask(vec![entries]).await?)?,
         None => Vec::new(),
     };
     let decide = work.decide.take().ok_or_else(|| Error::internal("a change was decided twice"))?;

@@ -7,9 +7,9 @@ use super::cell::Statement;
 use super::flow::{Access, Session};
 
 /// What makes tables of a version those of the next, from nothing. A number is never reused.
-pub(super) const SQLITE: &[&str] = &[include_str!("sqlite/001_tables.sql")];
+pub(super) const SQLITE: &[&str] = &[include_str!("sqlite/001_tables.sql"), include_str!("sqlite/002_once.sql")];
 /// The same for PostgreSQL.
-pub(super) const POSTGRES: &[&str] = &[include_str!("postgres/001_tables.sql")];
+pub(super) const POSTGRES: &[&str] = &[include_str!("postgres/001_tables.sql"), include_str!("postgres/002_once.sql")];
 
 /// Makes the tables what they are after all steps; each step is done whole or not at all.
 pub(super) async fn migrate<S: Session>(session: &mut S, steps: &[&str], place: &str) -> Result<(), S::Failure> {

@@ -36,6 +36,8 @@ pub(super) struct Author {
     pub(super) who: String,
     pub(super) action: String,
     pub(super) at: Time,
+    /// The piece of work that does it, where that must not be done twice.
+    pub(super) task: Option<String>,
 }
 
 /// What is going to be written.
@@ -70,8 +72,8 @@ impl Plan {
         let sight = Sight { board, after: &after, rejected, ends: &ends };
         let images = sight.images(&changes)?;
         let revision = board.revision + u64::from(!images.is_empty());
-        let Author { who, action, at } = author.clone();
-        let entry = Entry { revision, at, who, action, undoes, images };
+        let Author { who, action, at, task } = author.clone();
+        let entry = Entry { revision, at, who, action, undoes, task, images };
         if entry.images.is_empty() {
             let changed = Changed { board: board.clone(), changes: Vec::new() };
             return Ok(Self { entry, statements: Vec::new(), changed });

@@ -79,6 +79,12 @@ pub(super) fn entry(family: &str, revision: u64) -> Statement {
     Statement::new(sql, [family.into(), revision.into()])
 }
 
+/// What was remembered of a piece of work that is done once.
+pub(super) fn entries_of(family: &str, task: &str) -> Statement {
+    let sql = AUDIT.select("family = $1 AND task = $2 ORDER BY revision, position");
+    Statement::new(sql, [family.into(), task.into()])
+}
+
 /// The answer to [`families`].
 pub(super) fn to_families(answers: Answers) -> Result<Vec<Family>> {
     answers.into_iter().flatten().map(|row| Ok(to_family(row)?.0)).collect()
@@ -144,9 +150,10 @@ pub(super) fn to_entries(answers: Answers) -> Result<Vec<Entry>> {
         let (revision, _position) = (row.number()?, row.number::<u64>()?);
         let (at, who, action, undoes) = (row.micros()?, row.text()?, row.text()?, row.maybe_number()?);
         let image = Image { kind: row.word()?, id: row.text()?, before: row.maybe_json()?, after: row.maybe_json()? };
+        let task = row.maybe_text()?;
         match entries.last_mut().filter(|entry| entry.revision == revision) {
             Some(entry) => entry.images.push(image),
-            None => entries.push(Entry { revision, at, who, action, undoes, images: vec![image] }),
+            None => entries.push(Entry { revision, at, who, action, undoes, task, images: vec![image] }),
         }
     }
     Ok(entries)

@@ -61,7 +61,7 @@ pub(super) const AUDIT: Table = Table {
     key: 3,
     columns: &[
         "family", "revision", "position", "at_micros", "who", "action", "undoes", "kind", "thing", "before_image",
-        "after_image",
+        "after_image", "task",
     ],
 };
 
@@ -278,7 +278,7 @@ pub(super) fn remove(family: &str, kind: Kind, id: &str) -> Result<Statement> {
 
 /// What is remembered of a change.
 pub(super) fn put_entry(family: &str, entry: &Entry) -> Result<Vec<Statement>> {
-    let Entry { revision, at, who, action, undoes, images } = entry;
+    let Entry { revision, at, who, action, undoes, task, images } = entry;
     let mut statements = Vec::new();
     for (position, image) in (0_u32..).zip(images) {
         let json = |image: &Option<Value>| Cell::Text(image.as_ref().map(Value::to_string));
@@ -294,6 +294,7 @@ pub(super) fn put_entry(family: &str, entry: &Entry) -> Result<Vec<Statement>> {
             (&*image.id).into(),
             json(&image.before),
             json(&image.after),
+            Cell::Text(task.clone()),
         ]));
     }
     Ok(statements)

@@ -335,6 +335,28 @@ async fn a_calendar_that_is_held_is_told() {
     family.plan("mom", &soccer(day)).await;
 }
 
+/// R-FAM-132, R-FAM-92: who has said yes is not asked again because the calendar is held; it is 503, and over.
+#[tokio::test]
+async fn a_yes_is_asked_for_once() {
+    let (folder, day) = (Folder::new(), sunday(3));
+    let mut board = sample::plain();
+    let always = superstep_scheduler::calendar::Family { always_ask: true, ..(*board.family).clone() };
+    board.apply(superstep_scheduler::calendar::Change::Family(always));
+    let place = Place::Sqlite(folder.path().join("scheduler.db"));
+    let family = started(settings(place, board), Config::new(Stores::memory())).await;
+    let asked = family.say("mom", &soccer(day)).await;
+    assert_eq!(asked["waiting"]["kind"], "confirmation", "{asked}");
+    let holder = Connection::open(folder.path().join("scheduler.db")).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (status, problem) = family.answer("mom", &asked, json!({ "confirm": true })).await;
+    assert_eq!((status, &problem["code"]), (503, &json!("SS-029")), "{problem}");
+    holder.execute_batch("COMMIT").unwrap();
+    let path = format!("/threads/{}?user_id=mom", asked["workflow_id"].as_str().unwrap());
+    let (_, failed) = family.get(&path).await;
+    assert_eq!((&failed["status"], &failed["waiting"]), (&json!("failed"), &Value::Null), "{failed}");
+    assert!(failed["errors"].as_array().unwrap().len() > 1, "{failed}");
+}
+
 /// R-FAM-113, R-CLI-3: the sample family is there with its weeks, and made once.
 #[tokio::test]
 async fn the_sample_family_is_made_once() {

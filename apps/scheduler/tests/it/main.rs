@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod agents;
+mod changes;
 mod heard;
 mod http;
 mod ics;

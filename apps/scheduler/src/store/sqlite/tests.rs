@@ -84,7 +84,7 @@ fn work(who: &str, creation: Option<Family>) -> Work {
     Work {
         family: "smith".to_owned(),
         creation,
-        author: Author { who: who.to_owned(), action: "add".to_owned(), at },
+        author: Author { who: who.to_owned(), action: "add".to_owned(), at, task: None },
         since: None,
         scan: None,
         known: None,

@@ -57,7 +57,7 @@ on_both! {
         assert_eq!(place.value("SELECT count(*) FROM reservations"), "3");
         let rule = "SELECT rule FROM reservations WHERE event = 'piano' AND position = 1";
         assert_eq!(place.value(rule), "FREQ=WEEKLY;BYDAY=TU");
-        assert_eq!(place.value("SELECT max(version) FROM migrations"), "1");
+        assert_eq!(place.value("SELECT max(version) FROM migrations"), "2");
     }
 
     /// R-FAM-95: while nothing changes a board is not read again, and a change by somebody else is seen at once.

@@ -4,7 +4,7 @@ use superstep::core::time::Time;
 use superstep::{Code, Result};
 use superstep_scheduler::calendar::{Board, Change, Event};
 use superstep_scheduler::models::{Conflict, EventStatus, Severity};
-use superstep_scheduler::store::{Calendars, Confirmation};
+use superstep_scheduler::store::{Calendars, Confirmation, Once};
 
 use super::family::{car_is_taken, conflict, event, put, time};
 use super::{clock, smiths as open_smiths, two_handles};
@@ -23,6 +23,23 @@ fn scan(board: &Board, _: Time) -> Result<Vec<Conflict>> {
 }
 
 on_both! {
+    /// R-FAM-91, R-FAM-132: a piece of work that is done again, from anywhere, finds what it did and changes nothing; what
+    /// found nothing to change may do so later.
+    #[tokio::test]
+    async fn a_piece_of_work_changes_the_calendar_once(place: Place) {
+        let calendars = two_handles(&place).await;
+        let add = |id: &'static str| move |_: &Board| Ok(vec![put(event(id, 14, EventStatus::Confirmed))]);
+        let nothing = calendars[0].change_once("smith", ("mom", "add"), "task_1", |_| Ok(Vec::new())).await.unwrap();
+        assert!(matches!(nothing, Once::Done(done) if done.changes.is_empty()));
+        let done = calendars[0].change_once("smith", ("mom", "add"), "task_1", add("soccer")).await.unwrap();
+        assert!(matches!(&done, Once::Done(done) if done.board.events.contains_key("soccer")), "{done:?}");
+        let again = calendars[1].change_once("smith", ("mom", "add"), "task_1", |_| panic!("it is done")).await.unwrap();
+        let Once::Before(entry) = again else { panic!("{again:?}") };
+        assert_eq!((entry.task.as_deref(), entry.images[0].id.as_str()), (Some("task_1"), "soccer"));
+        calendars[1].change_once("smith", ("mom", "add"), "task_2", add("piano")).await.unwrap();
+        assert_eq!(calendars[0].board("smith").await.unwrap().events.len(), 2);
+    }
+
     /// R-FAM-90: an event is proposed, validated and confirmed, and what it uses is then reserved for good; each step again
     /// changes nothing.
     #[tokio::test]

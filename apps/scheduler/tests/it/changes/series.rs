@@ -1,0 +1,130 @@
+//! Changes of series in plain words: one, all, or those that follow.
+
+use super::*;
+
+/// Piano on Tuesdays at five, twenty times from December on; Christmas week is left out.
+fn piano() -> Event {
+    let recurrence = Recurrence {
+        rule: "FREQ=WEEKLY;COUNT=20;BYDAY=TU".to_owned(),
+        left_out: vec!["2025-12-23T17:00:00".parse().unwrap()],
+        added: Vec::new(),
+    };
+    let first = event("piano", "Piano", ("2025-12-02T17:00:00-05:00", "2025-12-02T18:00:00-05:00"));
+    Event { recurrence: Some(recurrence), ..first }
+}
+
+/// The lesson of the next week, on Wednesday.
+fn moved() -> Event {
+    let of = ExceptionOf { series: "piano".to_owned(), start: "2026-01-13T17:00:00".parse().unwrap() };
+    let event = event("moved", "Piano", ("2026-01-14T15:00:00-05:00", "2026-01-14T16:00:00-05:00"));
+    Event { uid: "piano".to_owned(), exception_of: Some(of), ..event }
+}
+
+fn rule(event: &Event) -> &Recurrence {
+    event.recurrence.as_ref().unwrap()
+}
+
+/// R-FAM-98: a lesson that was moved is cancelled alone.
+#[tokio::test]
+async fn a_moved_lesson_is_cancelled_alone() {
+    let stage = Stage::new(vec![piano(), moved()]).await;
+    check_done(&stage.say("Cancel piano on Wednesday").await.state);
+    let board = stage.board().await;
+    assert_eq!(board.events.keys().collect::<Vec<_>>(), ["piano"]);
+    let expected = ["2025-12-23T17:00:00", "2026-01-13T17:00:00"].map(|wall| wall.parse().unwrap());
+    assert_eq!(rule(&board.events["piano"]).left_out, expected);
+    assert_eq!(board.events["piano"].span, piano().span);
+}
+
+/// R-FAM-98: a lesson that was moved is moved again alone.
+#[tokio::test]
+async fn a_moved_lesson_is_moved_alone() {
+    let stage = Stage::new(vec![piano(), moved()]).await;
+    check_done(&stage.say("Move piano on Wednesday to 6pm").await.state);
+    let board = stage.board().await;
+    assert_eq!(*board.events["piano"], piano());
+    assert_eq!(board.events["moved"].span, span("2026-01-14T18:00:00-05:00", "2026-01-14T19:00:00-05:00"));
+    assert_eq!(board.events["moved"].exception_of, moved().exception_of);
+}
+
+/// R-FAM-98: all of a series that runs already move as far on the wall; those that were, and what was left out, with them.
+#[tokio::test]
+async fn all_of_a_running_series_move_as_far() {
+    let stage = Stage::new(vec![piano(), moved()]).await;
+    let done = stage.say("Move all piano lessons to 6pm").await;
+    check_done(&done.state);
+    assert_eq!(done.state.proposed_event.as_ref().unwrap().start_time, time("2026-01-20T18:00:00-05:00"));
+    let board = stage.board().await;
+    let series = &board.events["piano"];
+    assert_eq!(series.span, span("2025-12-02T18:00:00-05:00", "2025-12-02T19:00:00-05:00"));
+    assert_eq!(rule(series).rule, "FREQ=WEEKLY;COUNT=20;BYDAY=TU");
+    assert_eq!(rule(series).left_out, ["2025-12-23T18:00:00".parse().unwrap()]);
+    let of = board.events["moved"].exception_of.as_ref().unwrap();
+    assert_eq!(of.start, "2026-01-13T18:00:00".parse().unwrap());
+}
+
+/// R-FAM-98: who comes to all of a series comes to it, and it stays where it is.
+#[tokio::test]
+async fn who_comes_to_all_moves_none() {
+    let stage = Stage::new(vec![piano()]).await;
+    check_done(&stage.say("Add Dad to all piano lessons").await.state);
+    let board = stage.board().await;
+    let series = &board.events["piano"];
+    let people: Vec<&str> = series.participants.iter().map(|one| one.member.as_str()).collect();
+    assert_eq!(people, ["emma", "dad"]);
+    assert_eq!((series.span, &series.recurrence), (piano().span, &piano().recurrence));
+}
+
+/// R-FAM-98, R-FAM-96: those that follow are as many as were left, on the days they were, without the cancelled ones.
+#[tokio::test]
+async fn those_that_follow_keep_their_rule() {
+    let mut series = piano();
+    series.recurrence.as_mut().unwrap().left_out.push("2026-01-27T17:00:00".parse().unwrap());
+    let stage = Stage::new(vec![series]).await;
+    check_done(&stage.say("Move piano and all following to Wednesday at 6pm").await.state);
+    let board = stage.board().await;
+    let year = span("2025-11-01T00:00:00-04:00", "2026-11-01T00:00:00-04:00");
+    let rest = board.events.keys().find(|id| *id != "piano").unwrap();
+    assert_eq!(starts(&board, "piano", &year).len(), 5);
+    // Six Tuesdays were before, one of them left out; of the other fourteen one was cancelled.
+    let following = starts(&board, rest, &year);
+    assert_eq!((following.len(), following[0].as_str()), (13, "2026-01-14T18:00:00-05:00"));
+    assert_eq!(following[1..3], ["2026-01-21T18:00:00-05:00", "2026-02-04T18:00:00-05:00"]);
+    assert_eq!(rule(&board.events[rest]).rule, "FREQ=WEEKLY;COUNT=14;BYDAY=WE");
+}
+
+/// R-FAM-127, R-FAM-98: of a series that is picked from a list the next one is meant, not all and not the first ever.
+#[tokio::test]
+async fn the_next_one_of_a_picked_series_is_meant() {
+    let recital = event("recital", "Piano", ("2026-01-17T10:00:00-05:00", "2026-01-17T11:00:00-05:00"));
+    let stage = Stage::new(vec![piano(), recital.clone()]).await;
+    stage.say("Cancel piano").await;
+    check_done(&stage.answer(json!({ "fields": { "event_id": "piano" } })).await.state);
+    let board = stage.board().await;
+    let expected = ["2025-12-23T17:00:00", "2026-01-13T17:00:00"].map(|wall| wall.parse().unwrap());
+    assert_eq!((board.events.len(), rule(&board.events["piano"]).left_out.as_slice()), (2, &expected[..]));
+
+    let stage = Stage::new(vec![piano(), recital.clone()]).await;
+    stage.say("Move piano to 6pm").await;
+    check_done(&stage.answer(json!({ "fields": { "event_id": "piano" } })).await.state);
+    let board = stage.board().await;
+    assert_eq!((&*board.events["piano"], &*board.events["recital"]), (&piano(), &recital));
+    let moved = board.exceptions_of("piano").next().unwrap();
+    assert_eq!(moved.span, span("2026-01-13T18:00:00-05:00", "2026-01-13T19:00:00-05:00"));
+}
+
+/// R-FAM-91: how far all move is counted from one that is no longer there, so nothing is moved.
+#[tokio::test]
+async fn a_series_that_somebody_else_moved_is_not_moved_twice() {
+    let stage = Stage::new(vec![piano()]).await;
+    ask_always(&stage).await;
+    assert!(!stage.say("Move all piano lessons to 6pm").await.questions().is_empty());
+    let later = |board: &Board| {
+        let first = span("2025-12-02T17:30:00-05:00", "2025-12-02T18:30:00-05:00");
+        Ok(vec![Change::Event(Box::new(Event { span: first, ..(*board.events["piano"]).clone() }))])
+    };
+    stage.home.calendars.change(&stage.home.family, "dad", "edit", later).await.unwrap();
+    let done = stage.answer(json!({ "confirm": true })).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Failed);
+    assert_eq!(stage.board().await.events["piano"].span.start, time("2025-12-02T17:30:00-05:00"));
+}
