@@ -32,3 +32,8 @@ pub use home::Home;
 pub use http::{Options, order};
 pub use nodes::{Choice, Confirming};
 pub use notes::{Fields, NewKind, NewName, Said as Clarifying};
+
+/// The page of the book, so that its examples are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../book/src/guides/scheduler.md")]
+mod guide {}

@@ -4,6 +4,7 @@
 
 mod agents;
 mod changes;
+mod examples;
 mod heard;
 mod http;
 mod ics;

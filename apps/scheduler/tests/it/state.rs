@@ -3,8 +3,8 @@
 use serde_json::json;
 use superstep::prelude::*;
 use superstep::{Cx, END, START};
-use superstep_scheduler::models::{Role, Said};
-use superstep_scheduler::state::{Scheduler, Step, WorkflowStatus};
+use superstep_scheduler::models::{ProposedEvent, Role, Said, read};
+use superstep_scheduler::state::{Scheduler, SchedulerUpdate, Step, WorkflowStatus};
 use superstep_scheduler::workflow::{add_error, new_turn, update_state_with_agent_output};
 
 use crate::stage::{after, folded, now, object, output, time, try_folded};
@@ -156,4 +156,37 @@ fn step_names() {
     }
     assert_eq!(serde_json::from_value::<Step>(json!("resource_manager")).unwrap(), Step::ResourceCheck);
     assert!(serde_json::from_value::<Step>(json!("cooking")).is_err());
+}
+
+/// R-FAM-134: one typed root. What agents found is one map by their names, and no agent has fields or a state of its own;
+/// control and what is worked on are side by side; an event on its way is there with all that it is, not as the id of a
+/// row. A part of it is changed by the generated type, and what that does not name stays.
+#[test]
+fn one_typed_root() {
+    let schema = superstep_scheduler::draw().compile().unwrap().schema().clone();
+    let names: Vec<&str> = schema.fields().iter().map(|field| &*field.name).collect();
+    let control = ["user_input", "user_id", "conversation_id", "current_step", "workflow_status", "next_action"];
+    let found = ["messages", "agent_outputs", "proposed_event", "validation_results", "parsed_event_data"];
+    let chosen = ["selected_time_slot", "detected_conflicts", "selected_resolution"];
+    let rest = ["errors", "retry_count", "created_at", "updated_at", "audit_log", "notes"];
+    assert_eq!(names, [&control[..], &found, &chosen, &rest].concat());
+    for agent in ["nl_parser", "scheduling", "resource_manager", "conflict_detection", "resolution", "query"] {
+        assert!(!names.iter().any(|name| name.starts_with(agent)), "{agent}");
+    }
+    let outputs = schema.field(schema.find("agent_outputs").unwrap());
+    assert_eq!((outputs.reducer.as_deref(), &outputs.json_schema["type"]), (Some("merge"), &json!("object")));
+    let event = json!({
+        "event_id": "evt_1", "title": "Soccer", "start_time": "2026-01-10T14:00:00-05:00",
+        "end_time": "2026-01-10T15:00:00-05:00", "participants": ["emma"], "resources": ["car"], "status": "proposed",
+        "created_at": "2026-01-08T20:30:00Z",
+    });
+    assert!(read::<ProposedEvent>(json!({ "event_id": "evt_1" })).is_err(), "an id is no event");
+    let part: SchedulerUpdate = Scheduler::update().proposed_event(Some(read(event.clone()).unwrap()));
+    let before = after(&begun(), &[("nl_parser", 0.9)]);
+    let mut expected = serde_json::to_value(&before).unwrap();
+    expected["proposed_event"] = event;
+    assert_eq!(serde_json::to_value(folded(&before, [part])).unwrap(), expected);
+    let flat = object(json!({ "nl_parser_confidence": 0.9 }));
+    let refused = schema.read_update(flat, &mut Vec::new()).unwrap_err();
+    assert_eq!(refused[0].pointer, "/nl_parser_confidence");
 }
