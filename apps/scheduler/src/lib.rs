@@ -30,7 +30,7 @@ pub use app::{Settings, app};
 pub use graph::{draw, graph};
 pub use home::Home;
 pub use http::{Options, order};
-pub use nodes::{Choice, Confirming};
+pub use nodes::{ChangedWay, Choice, Confirming};
 pub use notes::{Fields, NewKind, NewName, Said as Clarifying};
 
 /// The page of the book, so that its examples are compiled and run.

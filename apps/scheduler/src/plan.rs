@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
 use superstep::{Code, Error, Result};
 
-use crate::agents::{conflicts, resolution};
+use crate::agents::conflicts::{self, Standing};
+use crate::agents::resolution;
 use crate::calendar::series::{self, Which};
 use crate::calendar::{Board, Change, Event, Flexibility, Participant, Priority, Recurrence, Span};
-use crate::models::{Conflict, EventStatus, ProposedResolution};
+use crate::models::{EventStatus, ProposedResolution};
 use crate::parser::{Edit, Scope, Understood};
 use crate::zone::Zone;
 
@@ -84,16 +85,16 @@ impl Plan {
         }
     }
 
-    /// What the plan comes to on a calendar.
+    /// What the plan of somebody comes to on a calendar.
     ///
     /// # Errors
     /// When it cannot be done there any more.
-    pub(crate) fn on(&self, board: &Board, now: Time) -> Result<Drawn> {
+    pub(crate) fn on(&self, board: &Board, asker: &str, now: Time) -> Result<Drawn> {
         let (mut event, mut changes) = self.wish.on(board, now)?;
         let mut drawn = with(board, &changes);
         give_way(&mut drawn, &event);
         for way in &self.ways {
-            let (after, more) = resolution::apply(&drawn, &event, way)?;
+            let (after, more) = resolution::apply(&drawn, &event, way, asker, now)?;
             drawn = with(&drawn, &more);
             changes.retain(|change| !more.iter().any(|later| event_of(later) == event_of(change)));
             changes.extend(more);
@@ -212,12 +213,13 @@ impl Target {
 }
 
 impl Drawn {
-    /// What stands in the way of it; nothing where nothing is different.
-    pub(crate) fn conflicts(&self, now: Time) -> Result<Vec<Conflict>> {
-        if self.is_given_up() || self.changes.is_empty() {
-            return Ok(Vec::new());
+    /// What stands in the way of everything that would be written, told to who asks; nothing where nothing is different.
+    /// `board` is the calendar without it.
+    pub(crate) fn standing(&self, board: &Board, asker: &str, now: Time) -> Result<Standing> {
+        if self.changes.is_empty() {
+            return Ok(Standing::default());
         }
-        conflicts::find_from(&self.board, &self.event, now)
+        conflicts::of_changes(board, &self.board, (&self.event, &self.changes), asker, now)
     }
 
     /// Whether the way out is that nothing is done.

@@ -11,8 +11,8 @@ use super::finding::{Found, Telling};
 use super::look::Look;
 use super::moments::year_from;
 use super::seen::Viewer;
-use crate::calendar::{Board, Event, Span};
-use crate::models::Conflict;
+use crate::calendar::{Board, Change, Event, Span};
+use crate::models::{Conflict, EventStatus};
 use crate::zone::Zone;
 
 /// Everything that stands in the way of an event, the worst first; of a series, in the 12 months from its start.
@@ -42,14 +42,68 @@ pub fn find_as(board: &Board, event: &Event, from: Time, member: &str) -> Result
 
 /// As [`find_from`], told to somebody.
 pub(super) fn find_for(board: &Board, event: &Event, from: Time, viewer: Viewer<'_>) -> Result<Vec<Conflict>> {
-    let look = Look::new(board, event, &horizon(event, from)?)?;
-    tell(board, &event.id, &look.found(look.spans()), viewer)
+    let telling = Telling::to(board, viewer)?;
+    Ok(found(board, event, from)?.iter().map(|found| found.conflict(&event.id, &telling)).collect())
 }
 
-/// What was found, told to somebody in the family's zone.
-pub(super) fn tell(board: &Board, event: &str, found: &[Found], viewer: Viewer<'_>) -> Result<Vec<Conflict>> {
-    let telling = Telling { board, viewer, zone: Zone::named(&board.family.zone)? };
-    Ok(found.iter().map(|found| found.conflict(event, &telling)).collect())
+/// What stands in the way of changes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Standing {
+    /// In the way of the event that is asked about, the worst first.
+    pub own: Vec<Conflict>,
+    /// In the way of other events that change: only what blocks them and did not before.
+    pub others: Vec<Conflict>,
+}
+
+impl Standing {
+    /// Whether the changes cannot be written.
+    #[must_use]
+    pub fn is_blocking(&self) -> bool {
+        self.own.iter().any(|conflict| conflict.severity.is_blocking()) || !self.others.is_empty()
+    }
+}
+
+/// What stands in the way of everything that changes between two boards, told to who asks for it: of the event that is
+/// asked about all of it, of each other event what blocks it and did not before. An event that is not to be has nothing
+/// in its way.
+///
+/// # Errors
+/// As for [`find`].
+pub fn of_changes(
+    before: &Board,
+    after: &Board,
+    (event, changes): (&Event, &[Change]),
+    asker: &str,
+    now: Time,
+) -> Result<Standing> {
+    let own = match event.status {
+        EventStatus::Rejected => Vec::new(),
+        _ => find_as(after, event, now, asker)?,
+    };
+    let telling = Telling::to(after, Viewer::Member(asker))?;
+    let mut others = Vec::new();
+    for change in changes {
+        let Change::Event(other) = change else { continue };
+        // What an event is in the end is on the board: one way out may change it twice.
+        let Some(other) = after.events.get(&other.id).filter(|other| other.id != event.id) else { continue };
+        let had = match before.events.get(&other.id) {
+            Some(old) => found(before, old, now)?.iter().map(|found| found.id(&old.id)).collect(),
+            None => Vec::<String>::new(),
+        };
+        let is_new = |found: &&Found| found.severity.is_blocking() && !had.contains(&found.id(&other.id));
+        for found in found(after, other, now)?.iter().filter(is_new) {
+            let conflict = found.conflict_of(other, &telling);
+            if !others.contains(&conflict) {
+                others.push(conflict);
+            }
+        }
+    }
+    Ok(Standing { own, others })
+}
+
+fn found(board: &Board, event: &Event, from: Time) -> Result<Vec<Found>> {
+    let look = Look::new(board, event, &horizon(event, from)?)?;
+    Ok(look.found(look.spans()))
 }
 
 /// The stretch of time in which an event is looked at.

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use superstep::Result;
+
 use super::rules::says;
 use super::seen::Viewer;
 use super::words;
@@ -92,6 +94,13 @@ impl Found {
         }
     }
 
+    /// The same where nobody would know whose conflict it is: with the event that has it.
+    pub(super) fn conflict_of(&self, event: &Event, telling: &Telling<'_>) -> Conflict {
+        let conflict = self.conflict(&event.id, telling);
+        let details = format!("{}: {}", telling.title(event), lower_first(&conflict.details));
+        Conflict { details, ..conflict }
+    }
+
     fn details(&self, telling: &Telling<'_>) -> String {
         let board = telling.board;
         let titles: Vec<String> = self.others.iter().map(|other| telling.title(other)).collect();
@@ -128,7 +137,12 @@ pub(super) struct Telling<'a> {
     pub(super) zone: Zone,
 }
 
-impl Telling<'_> {
+impl<'a> Telling<'a> {
+    /// To somebody, by their own clocks.
+    pub(super) fn to(board: &'a Board, viewer: Viewer<'a>) -> Result<Self> {
+        Ok(Self { board, viewer, zone: viewer.zone(board)? })
+    }
+
     /// An event inside a sentence, and whether it is only proposed.
     pub(super) fn title(&self, event: &Event) -> String {
         let tentative = if event.status == EventStatus::Confirmed { "" } else { " (tentative)" };
@@ -145,4 +159,9 @@ impl Telling<'_> {
         let first = words::stretch(&self.zone, first);
         if count == 1 { format!("on {first}") } else { format!("{count} times within 12 months, first on {first}") }
     }
+}
+
+fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }

@@ -9,12 +9,12 @@ use superstep::{Code, Error, Result};
 use super::capacity;
 use super::conflicts::find_for;
 use super::moments::{common, later, written, year_from};
-use super::seen::{BUSY, Viewer};
+use super::seen::{BUSY, Viewer, zone_of};
 use super::slots::{self, Wanted};
 use super::taken::{Taken, is_transparent};
 use super::windows::{GRID_MINUTES, shared_days, without};
 use crate::calendar::{Board, Event, Instance, Span};
-use crate::models::{EventStatus, QueryData, QueryType, TimeSlot};
+use crate::models::{Conflict, EventStatus, QueryData, QueryType, TimeSlot};
 use crate::zone::Zone;
 
 /// A question.
@@ -32,13 +32,16 @@ pub struct Question {
     pub text: String,
     /// What would have to fit.
     pub event: Option<Event>,
+    /// Whether any time of the span will do for it, and not only its own; without a span, of the next 14 days.
+    pub is_open: bool,
 }
 
 impl Question {
     /// A question of a kind about everybody and everything that lies ahead.
     #[must_use]
     pub fn new(kind: QueryType) -> Self {
-        Self { kind, span: None, people: Vec::new(), resources: Vec::new(), text: String::new(), event: None }
+        let (people, resources, text) = (Vec::new(), Vec::new(), String::new());
+        Self { kind, span: None, people, resources, text, event: None, is_open: false }
     }
 }
 
@@ -56,7 +59,7 @@ pub fn answer(board: &Board, asker: &str, question: &Question, now: Time) -> Res
     if let Some(unknown) = question.people.iter().find(|id| !board.members.contains_key(*id)) {
         return Err(wrong(format!("there is no member `{unknown}`")));
     }
-    let zone = Zone::named(asking.zone.as_deref().unwrap_or(&board.family.zone))?;
+    let zone = zone_of(board, &asking.id)?;
     let desk = Desk { board, viewer: Viewer::Member(asker), zone, question, now };
     let results =
         match question.kind {
@@ -162,21 +165,30 @@ impl Desk<'_> {
 
     /// Whether an event would fit; if not, times that would do.
     fn fits(&self, event: &Event) -> Result<Map<String, Value>> {
+        if self.question.is_open {
+            let minutes = u32::try_from(event.span.minutes()).unwrap_or(u32::MAX);
+            let wanted = Wanted { event: event.clone(), given: None, minutes, range: self.question.span };
+            let slots = self.slots(&wanted)?;
+            return Ok(fitting(!slots.is_empty(), &[], &slots));
+        }
         let conflicts = find_for(self.board, event, self.now, self.viewer)?;
         let fits = !conflicts.iter().any(|conflict| conflict.severity.is_blocking());
         let mut slots: Vec<TimeSlot> = Vec::new();
         if !fits {
             let wanted = Wanted { event: event.clone(), given: Some(event.span), minutes: 0, range: None };
-            for mut slot in slots::find(self.board, &wanted, self.now)?.candidate_times.into_iter().skip(1) {
-                slot.start_time = self.zone.written(slot.start_time)?;
-                slot.end_time = self.zone.written(slot.end_time)?;
-                slots.push(slot);
-            }
+            slots = self.slots(&wanted)?.split_off(1);
         }
-        let mut results = map("fits", Value::Bool(fits));
-        results.insert("conflicts".to_owned(), json!(conflicts));
-        results.insert("slots".to_owned(), json!(slots));
-        Ok(results)
+        Ok(fitting(fits, &conflicts, &slots))
+    }
+
+    /// Times that would do, as the clocks of who asks show them.
+    fn slots(&self, wanted: &Wanted) -> Result<Vec<TimeSlot>> {
+        let mut slots = slots::find(self.board, wanted, self.now)?.candidate_times;
+        for slot in &mut slots {
+            slot.start_time = self.zone.written(slot.start_time)?;
+            slot.end_time = self.zone.written(slot.end_time)?;
+        }
+        Ok(slots)
     }
 
     /// The time that is asked about, or so many minutes from now; never more than a year.
@@ -185,6 +197,13 @@ impl Desk<'_> {
         let year = year_from(&self.zone, asked.start)?;
         Ok(common(&asked, &year).unwrap_or(asked))
     }
+}
+
+fn fitting(fits: bool, conflicts: &[Conflict], slots: &[TimeSlot]) -> Map<String, Value> {
+    let mut results = map("fits", Value::Bool(fits));
+    results.insert("conflicts".to_owned(), json!(conflicts));
+    results.insert("slots".to_owned(), json!(slots));
+    results
 }
 
 fn map(name: &str, value: Value) -> Map<String, Value> {

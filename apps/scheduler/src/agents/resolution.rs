@@ -14,28 +14,27 @@ use superstep::core::time::Time;
 
 pub use apply::apply;
 
-use super::conflicts::{self, find_from};
+use super::conflicts::{self, Standing, of_changes};
 use super::finding::{Found, Telling};
 use super::look::Look;
 use super::moments::midnight;
 use super::seen::Viewer;
 use crate::calendar::{Board, Change, Event, Priority, Span};
-use crate::models::{
-    ChangeAction, Conflict, EventStatus, ProposedResolution, ResolutionChange, ResolutionData, Score, Strategy,
-};
+use crate::models::{ChangeAction, Conflict, ProposedResolution, ResolutionChange, ResolutionData, Score, Strategy};
 use crate::zone::Zone;
 
 /// All ways out that work, the best first: `res_1`, which is recommended, `res_2` and so on.
 ///
-/// `conflicts` are those that were found for the event. A way may solve only some of them; its score says so.
+/// `conflicts` are those that were found for the event. A way may solve only some of them; its score says so. They are
+/// told to who asks, who need not be the owner of the event, and touch only what the asker may change.
 ///
 /// # Errors
 /// When a rule of repetition or a zone, of the event or on the board, cannot be read.
-pub fn propose(board: &Board, event: &Event, conflicts: &[Conflict], now: Time) -> Result<ResolutionData> {
+pub fn propose(board: &Board, event: &Event, conflicts: &[Conflict], asker: &str, now: Time) -> Result<ResolutionData> {
     if conflicts.is_empty() {
         return Ok(ResolutionData::default());
     }
-    let desk = Desk::new(board, event, now)?;
+    let desk = Desk::new(board, event, asker, now)?;
     let mut ways = Vec::new();
     for plan in desk.plans()? {
         ways.extend(desk.try_out(plan, conflicts)?);
@@ -103,6 +102,7 @@ impl Plan {
 struct Desk<'a> {
     board: &'a Board,
     event: &'a Event,
+    asker: &'a str,
     now: Time,
     /// The board with the event on it.
     with_event: Board,
@@ -113,7 +113,7 @@ struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    fn new(board: &'a Board, event: &'a Event, now: Time) -> Result<Self> {
+    fn new(board: &'a Board, event: &'a Event, asker: &'a str, now: Time) -> Result<Self> {
         let zone = Zone::named(&board.family.zone)?;
         let horizon = if event.recurrence.is_some() {
             conflicts::horizon(event, now)?
@@ -125,8 +125,8 @@ impl<'a> Desk<'a> {
         let before = look.found(&look.moved(&event.span));
         let mut with_event = board.clone();
         with_event.apply(Change::Event(Box::new(event.clone())));
-        let telling = Telling { board, viewer: Viewer::Member(&event.owner), zone };
-        Ok(Self { board, event, now, with_event, look, before, telling })
+        let telling = Telling::to(board, Viewer::Member(asker))?;
+        Ok(Self { board, event, asker, now, with_event, look, before, telling })
     }
 
     fn plans(&self) -> Result<Vec<Plan>> {
@@ -153,18 +153,16 @@ impl<'a> Desk<'a> {
             conflicts_resolved: Vec::new(),
             side_effects: plan.side_effects.clone(),
         };
-        let (after, changes) = apply(self.board, self.event, &way)?;
+        let (after, changes) = apply(self.board, self.event, &way, self.asker, self.now)?;
         let mut copy = self.board.clone();
         changes.iter().for_each(|change| copy.apply(change.clone()));
-        let left = match after.status {
-            EventStatus::Rejected => Vec::new(),
-            _ => find_from(&copy, &after, self.now)?,
-        };
+        let Standing { own: left, others } =
+            of_changes(&self.with_event, &copy, (&after, &changes), self.asker, self.now)?;
         let is_new = |one: &&Conflict| !conflicts.iter().any(|old| old.id == one.id);
         let is_left = |one: &&Conflict| left.iter().any(|left| left.id == one.id);
         let solved: Vec<String> = conflicts.iter().filter(|one| !is_left(one)).map(|one| one.id.clone()).collect();
         let harms = left.iter().filter(is_new).any(|one| one.severity.is_blocking());
-        if solved.is_empty() || harms || self.harms_others(&copy, &changes)? {
+        if solved.is_empty() || harms || !others.is_empty() {
             return Ok(None);
         }
         way.side_effects.extend(left.iter().filter(is_new).map(|one| one.details.clone()));
@@ -173,25 +171,6 @@ impl<'a> Desk<'a> {
         way.score = plan.score(solved.len(), conflicts.len());
         way.conflicts_resolved = solved;
         Ok(Some(way))
-    }
-
-    /// Whether an event other than this one would have a blocking conflict that it does not have.
-    fn harms_others(&self, copy: &Board, changes: &[Change]) -> Result<bool> {
-        for change in changes {
-            let Change::Event(other) = change else { continue };
-            if other.id == self.event.id || other.status == EventStatus::Rejected {
-                continue;
-            }
-            let had = match self.with_event.events.get(&other.id) {
-                Some(old) => find_from(&self.with_event, old, self.now)?,
-                None => Vec::new(),
-            };
-            let is_new = |one: &Conflict| one.severity.is_blocking() && !had.iter().any(|old| old.id == one.id);
-            if find_from(copy, other, self.now)?.iter().any(is_new) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// How bad a time is: what blocks, and everything.

@@ -34,7 +34,7 @@ pub fn all(board: &Board, now: Time) -> Result<Vec<Conflict>> {
     let is_wanted = |event: &Event| event.status == EventStatus::Confirmed && !is_transparent(event);
     // Rules look at days and weeks around.
     let taken = Taken::new(board, &wider(&year, 8 * MINUTES_A_DAY), is_wanted)?;
-    let scan = Scan { board, year, taken, telling: Telling { board, viewer: Viewer::Family, zone } };
+    let scan = Scan { board, year, taken, telling: Telling::to(board, Viewer::Family)? };
     let mut found = scan.people();
     found.extend(scan.things());
     found.extend(scan.rules()?);
@@ -190,10 +190,9 @@ impl Scan<'_> {
                 self.breaches(&book, &case, &mut found);
             }
             for found in found.into_values() {
-                let mut conflict = found.conflict(&kept.event.id, &self.telling);
+                let mut conflict = found.conflict_of(&kept.event, &self.telling);
                 conflict.conflicting_event_id = Some(kept.event.id.clone());
                 conflict.conflicting_event_title = Some(self.telling.viewer.title(self.board, &kept.event));
-                conflict.details = format!("{}: {}", self.telling.title(&kept.event), lower_first(&conflict.details));
                 conflicts.push((found.first, conflict));
             }
         }
@@ -221,9 +220,4 @@ fn severity(one: &Event, other: &Event, member: &str) -> Severity {
         false if needs(one) && needs(other) => Severity::High,
         false => Severity::Medium,
     }
-}
-
-fn lower_first(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }

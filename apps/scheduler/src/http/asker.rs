@@ -7,6 +7,7 @@ use superstep::{Code, Result};
 use superstep_server::Problem;
 
 use crate::agents;
+pub(super) use crate::agents::may_change;
 use crate::app::Office;
 use crate::calendar::{Board, Event, Member, Role};
 use crate::zone::Zone;
@@ -32,7 +33,7 @@ impl Asker {
             problem.hint("`GET /api/scheduler/settings` lists who is")
         };
         let member = board.members.get(user).cloned().ok_or_else(unknown)?;
-        let zone = Zone::named(member.zone.as_deref().unwrap_or(&board.family.zone))?;
+        let zone = agents::zone_of(&board, user)?;
         Ok(Self { board, member, zone, now: office.now()? })
     }
 
@@ -63,9 +64,4 @@ impl Asker {
         // Beyond the years that can be written there is nothing to plan.
         self.zone.written(time).unwrap_or(time)
     }
-}
-
-/// Whether a member may change an event that they see.
-pub(super) fn may_change(board: &Board, member: &str, event: &Event) -> bool {
-    agents::may_change(board, member, event) && agents::sees(board, member, event)
 }

@@ -13,6 +13,7 @@ use super::asker::Asker;
 use super::refusal::invalid;
 use super::told::conversation;
 use super::{GRAPH, Options, TALKS, told};
+use crate::agents::seen_by;
 use crate::app::Office;
 use crate::home::Home;
 use crate::models::EventType;
@@ -82,10 +83,10 @@ pub(super) async fn answer(
     (visitor, Path(id)): (Visitor, Path<String>),
     Body(answering): Body<Answering>,
 ) -> Result<Json<Value>, Problem> {
-    Asker::new(&office, &answering.user_id).await?;
+    let asker = Asker::new(&office, &answering.user_id).await?;
     let record = TALKS.owned(&desk, &id, &answering.user_id).await?;
-    let asked = question(&desk, &record, &answering.question_id).await?;
-    check(&asked, &answering.answer)?;
+    let (asked, talk) = question(&desk, &record, &answering.question_id).await?;
+    check(&asked, &answering.answer, &talk, &asker)?;
     let what = What::Answer(Answers::from([(asked.id, answering.answer)]));
     let order = Order::new(GRAPH, &record.thread, what).options(TALKS.options(&desk, &record).await?);
     let pass = desk.admit(GRAPH, visitor, office.limit_at_once())?;
@@ -156,7 +157,8 @@ async fn said(
 
 /// Lets questions pass.
 fn check_question(telling: &Telling, asker: &Asker) -> Result<(), Problem> {
-    let request = Request { text: &telling.text, speaker: &asker.member.id, now: asker.now, board: &asker.board };
+    let board = seen_by(&asker.board, &asker.member.id);
+    let request = Request { text: &telling.text, speaker: &asker.member.id, now: asker.now, board: &board };
     match parse(&request).data.event_type {
         EventType::Query => Ok(()),
         _ => Err(invalid("/text", "this is no question", "`POST /api/scheduler/events` is for what changes something")),

@@ -31,7 +31,7 @@ async fn take(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
     }
     let mut plan = notes::plan(state)?;
     plan.ways.extend(state.selected_resolution.clone());
-    let event = plan.on(&board, now)?.shown(now)?;
+    let event = plan.on(&board, &state.user_id, now)?.shown(now)?;
     // What is looked at next is the event as the way out makes it.
     let update = stepped(Scheduler::update(), state.current_step, Step::ResourceCheck, now);
     Ok(update

@@ -5,7 +5,7 @@ use superstep::{Ask, Ctx, Cx, NodeError, Result, View};
 
 use super::add::add;
 use super::told::{ended, or_failed};
-use crate::agents::words;
+use crate::agents::{words, zone_of};
 use crate::calendar::Board;
 use crate::home::{self, Home};
 use crate::models::{Role, Said as Line};
@@ -13,7 +13,6 @@ use crate::notes::{self, NewKind, Said};
 use crate::parser::{Missing, Understood};
 use crate::state::{Scheduler, SchedulerUpdate, Step, WorkflowStatus};
 use crate::workflow::stepped;
-use crate::zone::Zone;
 
 /// How often one request is asked about.
 const MOST_QUESTIONS: usize = 3;
@@ -50,7 +49,7 @@ pub(crate) async fn request_clarification(
 }
 
 fn question(state: &Scheduler, understood: &Understood, board: &Board) -> Result<Value> {
-    let zone = Zone::named(&board.family.zone)?;
+    let zone = zone_of(board, &state.user_id)?;
     let problems = notes::problems(state);
     let no_time = state.current_step == Step::Scheduling;
     let question = if no_time {

@@ -10,7 +10,7 @@ use superstep::core::time::Time;
 use superstep::{Ask, Code, Ctx, Cx, Error, NodeError, Result, View};
 
 use super::told::{ended, json, or_failed, proposed, reject};
-use crate::agents::{may_change, words};
+use crate::agents::{may_change, title_for, words, zone_of};
 use crate::audit::{Entry, Kind};
 use crate::calendar::{Board, Event, Span, series};
 use crate::home::{self, Home};
@@ -20,7 +20,6 @@ use crate::plan::Target;
 use crate::state::{Scheduler, SchedulerUpdate, Step, WorkflowStatus};
 use crate::store::Once;
 use crate::workflow::{stepped, validate_state_transition};
-use crate::zone::Zone;
 
 /// What the user says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -77,7 +76,7 @@ async fn answered(state: &Scheduler, ask: &Ask, question: String) -> Result<bool
 /// What the user is asked, where they are.
 async fn asked(state: &Scheduler, home: &Home, is_cancel: bool) -> Result<Option<String>> {
     let board = home.board().await?;
-    let zone = Zone::named(&board.family.zone)?;
+    let zone = zone_of(&board, &state.user_id)?;
     if !is_cancel {
         let Some(event) = state.proposed_event.as_ref().filter(|_| notes::must_ask(state)) else { return Ok(None) };
         let span = Span { start: event.start_time, end: event.end_time };
@@ -118,7 +117,8 @@ async fn cancelled(state: &Scheduler, home: &Home, cx: &Cx, task: &str) -> Resul
 async fn confirmed(state: &Scheduler, home: &Home, cx: &Cx, task: &str) -> Result<SchedulerUpdate> {
     validate_state_transition(state, "confirm_event").map_err(|why| Error::new(Code::TypeMismatch, why))?;
     // What can fail is done before it is written: what is written is never told to have failed.
-    let (now, zone) = (home::now(cx)?, Zone::named(&home.board().await?.family.zone)?);
+    let (now, board) = (home::now(cx)?, home.board().await?);
+    let zone = zone_of(&board, &state.user_id)?;
     let Some(event) = write(state, home, task, now).await? else {
         // Somebody was faster: what stands in the way now is looked at anew, and asked about anew.
         let update = stepped(Scheduler::update(), state.current_step, Step::ResourceCheck, now);
@@ -145,11 +145,11 @@ async fn write(state: &Scheduler, home: &Home, task: &str, now: Time) -> Result<
     let (seen, plan, who) = (Arc::new(OnceLock::new()), notes::plan(state)?, state.user_id.clone());
     let decided = seen.clone();
     let decide = move |board: &Board| {
-        let drawn = plan.on(board, now)?;
+        let drawn = plan.on(board, &who, now)?;
         if let Some(target) = plan.target() {
             check_right(board, &who, target, "change")?;
         }
-        if drawn.conflicts(now)?.iter().any(|conflict| conflict.severity.is_blocking()) {
+        if drawn.standing(board, &who, now)?.is_blocking() {
             return Ok(Vec::new());
         }
         // It is decided once.
@@ -175,7 +175,7 @@ fn check_right(board: &Board, who: &str, target: &Target, what: &str) -> Result<
     match board.events.get(&target.event).filter(|event| !may_change(board, who, event)) {
         None => Ok(()),
         Some(event) => {
-            let fact = format!("{} is not yours to {what}", words::quoted(&event.title));
+            let fact = format!("{} is not yours to {what}", words::quoted(&title_for(board, who, event)));
             Err(Error::new(Code::PolicyRefused, fact))
         }
     }

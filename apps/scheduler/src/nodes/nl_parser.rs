@@ -9,6 +9,7 @@ use superstep::{Ctx, Cx, NodeError, Result, View};
 
 use super::hear::hear;
 use super::told::{Finding, json, or_failed, validated};
+use crate::agents::seen_by;
 use crate::calendar::Board;
 use crate::home::{self, Home, member};
 use crate::models::{EventType, ValidationStep};
@@ -30,6 +31,8 @@ async fn read(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
     let (now, board) = (home::now(cx)?, home.board().await?);
     member(&board, &state.user_id)?;
     let answers = notes::answers(state);
+    // What who speaks does not see can neither be meant nor be told back to them.
+    let board = seen_by(&board, &state.user_id);
     let (mut understood, hearing) = understand(state, home, cx, (&answers, &board, now)).await?;
     answers.iter().for_each(|answer| answer.fields.fill(&mut understood, &board, now));
     let problems = problems(&understood, &answers, &board);

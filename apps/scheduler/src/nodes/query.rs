@@ -5,14 +5,13 @@ use superstep::{Ctx, Cx, NodeError, Result, View};
 
 use super::told::{CERTAIN, Finding, ended, json, or_failed, sure};
 use crate::agents::query::{Question, answer};
-use crate::agents::words;
+use crate::agents::{words, zone_of};
 use crate::calendar::{Board, Span};
 use crate::draft::Asked;
-use crate::home::{self, Home, member};
+use crate::home::{self, Home};
 use crate::models::{QueryData, QueryType};
 use crate::notes;
 use crate::state::{Agent, Scheduler, SchedulerUpdate, Step, WorkflowStatus};
-use crate::zone::Zone;
 
 /// Answers a question.
 pub(crate) async fn query(state: View<Scheduler>, home: Ctx<Home>, cx: Cx) -> Result<SchedulerUpdate, NodeError> {
@@ -30,8 +29,14 @@ async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
     question.resources.clone_from(&data.resources);
     question.text = data.title.clone().unwrap_or_default();
     if question.kind == QueryType::ConflictCheck {
+        question.is_open = data.title.is_some() && (understood.within.is_some() || question.span.is_none());
+        let mut wanted = understood.clone();
+        if question.is_open {
+            // It is as long as such a thing is, not as the stretch in which it is to lie.
+            (wanted.data.start_time, wanted.data.end_time) = (None, None);
+        }
         let id = notes::event_id(state).unwrap_or_default();
-        let asked = Asked { board: &board, who: &state.user_id, understood: &understood, id: &id, now };
+        let asked = Asked { board: &board, who: &state.user_id, understood: &wanted, id: &id, now };
         question.event = Some(asked.new_event()?);
     }
     let found = answer(&board, &state.user_id, &question, now)?;
@@ -49,13 +54,13 @@ async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
 
 /// The answer in a sentence or two.
 fn said(found: &QueryData, board: &Board, who: &str) -> Result<String> {
-    let zone = member(board, who)?.zone.clone().unwrap_or_else(|| board.family.zone.clone());
-    let zone = Zone::named(&zone)?;
+    let zone = zone_of(board, who)?;
     let list = |key: &str| found.results.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let span = |one: &Value, (start, end): (&str, &str)| -> Option<String> {
         let time = |key: &str| superstep::core::time::Time::parse(one[key].as_str()?).ok();
         Some(words::stretch(&zone, &Span::new(time(start)?, time(end)?)?))
     };
+    let times = || list("slots").iter().filter_map(|one| span(one, ("start_time", "end_time"))).collect::<Vec<_>>();
     Ok(match found.query_type {
         QueryType::Availability => {
             let free: Vec<String> = list("free").iter().filter_map(|one| span(one, ("start", "end"))).take(5).collect();
@@ -90,11 +95,18 @@ fn said(found: &QueryData, board: &Board, who: &str) -> Result<String> {
             format!("{}.", list("resources").iter().filter_map(line).collect::<Vec<_>>().join("; "))
         }
         QueryType::ConflictCheck => match found.results.get("fits") {
-            Some(Value::Bool(true)) => "Yes, that fits.".to_owned(),
+            Some(Value::Bool(true)) => match times().first() {
+                Some(when) => format!("Yes, for example on {when}."),
+                None => "Yes, that fits.".to_owned(),
+            },
             _ => {
                 let details: Vec<String> =
                     list("conflicts").iter().filter_map(|one| one["details"].as_str().map(str::to_owned)).collect();
-                format!("No: {}", details.join(" "))
+                if details.is_empty() {
+                    "No, there is no time for it.".to_owned()
+                } else {
+                    format!("No: {}", details.join(" "))
+                }
             }
         },
     })

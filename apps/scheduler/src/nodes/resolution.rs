@@ -1,6 +1,7 @@
 //! Looks for ways out of a conflict, and asks which to take.
 
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use superstep::core::time::Time;
@@ -9,7 +10,9 @@ use superstep::{Ask, Ctx, Cx, NodeError, Result, View};
 use super::told::{Finding, ended, json, or_failed, reject, sure, validated};
 use crate::agents::resolution::propose;
 use crate::home::{self, Home};
-use crate::models::{EventStatus, ProposedEvent, ProposedResolution, ResolutionData, ValidationStep};
+use crate::models::{
+    EventStatus, ProposedEvent, ProposedResolution, ResolutionChange, ResolutionData, Score, Strategy, ValidationStep,
+};
 use crate::notes;
 use crate::state::{Agent, Scheduler, SchedulerUpdate, Step, WorkflowStatus};
 
@@ -30,8 +33,40 @@ pub enum Choice {
     /// One that the user changed.
     Changed {
         /// What it is now.
-        resolution: ProposedResolution,
+        resolution: ChangedWay,
     },
+}
+
+/// A way out that the user changed. What else was told of the way that it was made from may come back with it, and says
+/// nothing of what it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedWay {
+    /// The id of the way that it was made from.
+    pub resolution_id: String,
+    /// How it works.
+    pub strategy: Strategy,
+    /// What it changes.
+    pub changes: Vec<ResolutionChange>,
+}
+
+impl Choice {
+    /// The way out that is taken, of those that were proposed or made from one of them; none where all are declined.
+    pub(crate) fn taken(self, proposed: &[ProposedResolution]) -> Option<ProposedResolution> {
+        let one = |id: &str| proposed.iter().find(|one| one.resolution_id == id).cloned();
+        match self {
+            Self::Taken { resolution_id } => one(&resolution_id),
+            Self::Declined { .. } => None,
+            Self::Changed { resolution: ChangedWay { resolution_id, strategy, changes } } => Some(ProposedResolution {
+                description: "A way of your own.".to_owned(),
+                score: Score::near(0.0),
+                conflicts_resolved: Vec::new(),
+                side_effects: Vec::new(),
+                resolution_id,
+                strategy,
+                changes,
+            }),
+        }
+    }
 }
 
 /// Looks for ways out, and asks.
@@ -50,18 +85,11 @@ pub(crate) async fn resolution(
             return or_failed(Err(error), (&state, Agent::Resolution.name()), &home, &cx).await;
         }
     };
-    let said = ask.with("resolution", question(&state, &found), &sentence(&found), Some(schema(&found))).await?;
+    let said = ask.with("resolution", question(&state, &found), &sentence(&found), Some(schema(&found)?)).await?;
     let choice: Choice = serde_json::from_value(said)?;
     let now = home::now(&cx)?;
     let told = told(&state, &found, now)?;
-    let taken = match choice {
-        Choice::Taken { resolution_id } => {
-            found.proposed_resolutions.iter().find(|one| one.resolution_id == resolution_id).cloned()
-        }
-        Choice::Changed { resolution } => Some(resolution),
-        Choice::Declined { .. } => None,
-    };
-    if let Some(taken) = taken {
+    if let Some(taken) = choice.taken(&found.proposed_resolutions) {
         return Ok(told.selected_resolution(Some(taken)).workflow_status(WorkflowStatus::InProgress));
     }
     let event = state.proposed_event.clone();
@@ -76,9 +104,9 @@ pub(crate) async fn resolution(
 
 async fn search(state: &Scheduler, home: &Home, cx: &Cx) -> Result<ResolutionData> {
     let (now, board) = (home::now(cx)?, home.board().await?);
-    let drawn = notes::plan(state)?.on(&board, now)?;
+    let drawn = notes::plan(state)?.on(&board, &state.user_id, now)?;
     let conflicts = state.detected_conflicts.clone().unwrap_or_default().conflicts;
-    propose(&drawn.board, &drawn.event, &conflicts, now)
+    propose(&drawn.board, &drawn.event, &conflicts, &state.user_id, now)
 }
 
 fn told(state: &Scheduler, found: &ResolutionData, now: Time) -> Result<SchedulerUpdate> {
@@ -112,19 +140,23 @@ fn question(state: &Scheduler, found: &ResolutionData) -> Value {
     })
 }
 
-/// Only what was proposed can be taken.
-fn schema(found: &ResolutionData) -> Value {
+/// Only what was proposed can be taken, or changed.
+fn schema(found: &ResolutionData) -> Result<Value> {
     let ids: Vec<&str> = found.proposed_resolutions.iter().map(|one| one.resolution_id.as_str()).collect();
+    // It stands inside of another schema, where it cannot refer to parts of its own.
+    let whole = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut changed = json(&whole.into_generator().into_root_schema_for::<ChangedWay>())?;
+    changed["properties"]["resolution_id"] = json!({ "enum": ids });
     let one = |name: &str, schema: Value| {
         json!({
             "type": "object", "properties": { name: schema }, "required": [name], "additionalProperties": false,
         })
     };
-    json!({
+    Ok(json!({
         "anyOf": [
             one("resolution_id", json!({ "enum": ids })),
             one("decline", json!({ "const": true })),
-            one("resolution", json!({ "type": "object", "required": ["resolution_id", "strategy", "changes"] })),
+            one("resolution", changed),
         ],
-    })
+    }))
 }

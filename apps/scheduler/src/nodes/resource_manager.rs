@@ -22,7 +22,7 @@ pub(crate) async fn resource_manager(
 async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate> {
     let (now, board) = (home::now(cx)?, home.board().await?);
     let plan = notes::plan(state)?;
-    let event = plan.on(&board, now)?.shown(now)?;
+    let event = plan.on(&board, &state.user_id, now)?.shown(now)?;
     let except = plan.target().map_or(event.id.as_str(), |target| target.event.as_str());
     let found = capacity::availability(&board, &event.resources, &event.span, Some(except))?;
     let mut taken = Vec::new();

@@ -3,8 +3,7 @@
 use superstep::{Ctx, Cx, NodeError, Result, View};
 
 use super::told::{Finding, json, or_failed, proposed, sure, validated};
-use crate::agents::slots;
-use crate::agents::words;
+use crate::agents::{slots, words, zone_of};
 use crate::calendar::{Board, Change, Event, Span};
 use crate::draft::Asked;
 use crate::home::{self, Home};
@@ -13,7 +12,6 @@ use crate::notes;
 use crate::plan::Wish;
 use crate::state::{Agent, Scheduler, SchedulerUpdate, Step, WorkflowStatus};
 use crate::workflow::validate_state_transition;
-use crate::zone::Zone;
 
 /// Finds a time.
 pub(crate) async fn scheduling(state: View<Scheduler>, home: Ctx<Home>, cx: Cx) -> Result<SchedulerUpdate, NodeError> {
@@ -29,11 +27,11 @@ async fn search(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpda
     let id = notes::event_id(state).unwrap_or_default();
     let asked = Asked { board: &board, who: &state.user_id, understood: &understood, id: &id, now };
     let mut plan = asked.plan()?;
-    let event = plan.on(&board, now)?.shown(now)?;
+    let event = plan.on(&board, &state.user_id, now)?.shown(now)?;
     let wanted = asked.wanted(&plan, event);
     let found = slots::find(&board, &wanted, now)?;
     let slot = found.candidate_times.first().cloned();
-    let zone = Zone::named(&board.family.zone)?;
+    let zone = zone_of(&board, &state.user_id)?;
     let span = slot.as_ref().and_then(|slot| Span::new(slot.start_time, slot.end_time));
     let explanation = match &span {
         Some(span) => format!("The time is {}.", words::stretch(&zone, span)),
@@ -60,7 +58,7 @@ async fn search(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpda
         }
         Wish::Other(difference) => difference.time = Some(span).filter(|_| is_moved),
     }
-    let event = plan.on(&board, now)?.shown(now)?;
+    let event = plan.on(&board, &state.user_id, now)?.shown(now)?;
     Ok(update
         .proposed_event(Some(proposed(&event, EventStatus::Proposed)))
         .validation_results(validated(ValidationStep::Scheduling, now, Vec::new()))

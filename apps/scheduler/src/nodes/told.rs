@@ -92,7 +92,9 @@ pub(super) async fn or_failed(
         Err(error) => error,
     };
     let now = home::now(cx)?;
-    let retryable = !matches!(error.code(), Code::PolicyRefused | Code::InputInvalid | Code::NotFound);
+    let is_final =
+        matches!(error.code(), Code::PolicyRefused | Code::InputInvalid | Code::InvalidResume | Code::NotFound);
+    let retryable = !is_final;
     let update = add_error(agent, error.code().name(), error.message(), retryable, now);
     if retryable && state.retry_count < MOST_RETRIES {
         return Ok(update.retry_count(state.retry_count + 1));

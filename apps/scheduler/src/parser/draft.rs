@@ -55,6 +55,9 @@ pub(super) fn understood(mut reading: Reading<'_>) -> Understood {
     if !reading.edited.is_empty() {
         reading.intent.wanted = EventType::Modify;
     }
+    if reading.intent.wanted == EventType::Query {
+        intent::read_fitting(&mut reading.reader);
+    }
     let changed = match reading.intent.wanted {
         EventType::Modify => Some(change::modify(&reading)),
         EventType::Cancel => Some(change::cancel(&reading)),
@@ -105,8 +108,7 @@ fn create(reading: &Reading<'_>) -> Understood {
     ];
     understood.missing = missing.into_iter().filter(|(_, is_there)| !is_there).map(|(missing, _)| missing).collect();
     understood.data.title = title;
-    understood.minutes =
-        said.length.and_then(super::lengths::Length::as_minutes).and_then(|long| u32::try_from(long).ok());
+    understood.minutes = minutes(&said);
     if let Some(known) = &known {
         let question = format!("Is this a change of {}, or something new?", known.event.title);
         understood.doubts.push(Doubt::new(Part::Intent, question));
@@ -139,8 +141,18 @@ fn question(reading: &Reading<'_>) -> Understood {
         _ => title.filter(|_| matches!(query, QueryType::EventLookup | QueryType::ConflictCheck)),
     };
     understood.missing.extend((!has_subject).then_some(Missing::Subject));
+    if query == QueryType::ConflictCheck && understood.data.title.is_some() && !when.has_time {
+        // `Does a haircut fit on Saturday?` asks for some time of the day, not for all of it.
+        understood.within = when.span.and_then(|span| on_wall(reading, span));
+    }
+    understood.minutes = minutes(&said);
     place(reading, &mut understood, When { is_vague: false, ..when });
     finish(reading, understood, weights)
+}
+
+/// How long it is to be, if that was said.
+fn minutes(said: &Said) -> Option<u32> {
+    said.length.and_then(super::lengths::Length::as_minutes).and_then(|long| u32::try_from(long).ok())
 }
 
 fn change_of(reading: &Reading<'_>, changed: Changed) -> Understood {

@@ -151,10 +151,33 @@ pub(super) fn query(reader: &Reader<'_>, intent: &Intent, has_thing: bool) -> (Q
     (QueryType::EventLookup, !intent.verb.is_empty())
 }
 
+/// Reads the words that ask whether something fits: they say nothing of what it is.
+pub(super) fn read_fitting(reader: &mut Reader<'_>) {
+    let lists = reader.language.words;
+    let mut asked = Vec::new();
+    while let Some((from, to)) = phrase(reader, lists.conflict, asked.last().map_or(0, |last| last + 1)) {
+        asked.extend(from..to);
+    }
+    if asked.is_empty() {
+        return;
+    }
+    for (at, token) in reader.tokens.iter_mut().enumerate() {
+        if asked.contains(&at) || token.is_in(lists.openers) {
+            token.read_as.get_or_insert(Part::Intent);
+        }
+    }
+}
+
 fn has_any(reader: &Reader<'_>, phrases: &[&'static str]) -> bool {
+    phrase(reader, phrases, 0).is_some()
+}
+
+/// Where the first of some phrases is, from a token on.
+fn phrase(reader: &Reader<'_>, phrases: &[&'static str], from: usize) -> Option<(usize, usize)> {
     let patterns: Vec<_> = phrases.iter().map(|phrase| pattern(phrase)).collect();
-    (0..reader.tokens.len()).any(|at| {
-        let is_free = !matches!(reader.tokens[at].read_as, Some(Part::Date | Part::Time | Part::Repeat));
-        is_free && patterns.iter().any(|pattern| reader.fits(pattern, at).is_some())
+    let is_free = |at: &usize| !matches!(reader.tokens[*at].read_as, Some(Part::Date | Part::Time | Part::Repeat));
+    (from..reader.tokens.len()).filter(is_free).find_map(|at| {
+        let end = patterns.iter().find_map(|pattern| reader.fits(pattern, at))?.1;
+        Some((at, end))
     })
 }

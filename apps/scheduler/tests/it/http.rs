@@ -13,6 +13,7 @@ use crate::served::{Folder, Served, places, served, settings, soccer, started, s
 mod events;
 mod files;
 mod model;
+mod rights;
 mod things;
 
 /// R-FAM-111, R-FAM-115: a sentence lands on the calendar, and the answer says all of it.

@@ -10,6 +10,7 @@ use super::super::moments::{after, between};
 use super::super::rules::acceptance;
 use super::super::seen::may_change;
 use super::changed::{count_change, instance, moved, part_id, refused};
+use crate::calendar::series::{self, Which};
 use crate::calendar::{Board, Change, Event, Span, Strength};
 use crate::models::{ChangeAction, EventStatus, ProposedResolution, ResolutionChange, Strategy};
 use crate::zone::Zone;
@@ -21,12 +22,18 @@ use crate::zone::Zone;
 ///
 /// # Errors
 /// `InvalidResume` when it cannot be done: an unknown event, thing or rule, a time that is none, an end before its
-/// start, a change that does not fit the strategy. `PolicyRefused` when the owner of the event may not change another.
-pub fn apply(board: &Board, event: &Event, way: &ProposedResolution) -> Result<(Event, Vec<Change>)> {
+/// start, a change that does not fit the strategy. `PolicyRefused` when who asks may not change another event.
+pub fn apply(
+    board: &Board,
+    event: &Event,
+    way: &ProposedResolution,
+    asker: &str,
+    now: Time,
+) -> Result<(Event, Vec<Change>)> {
     if way.changes.is_empty() {
         return Err(refused("a way out changes something, and this one has no `changes`"));
     }
-    let mut work = Work { board, event, after: event.clone(), others: Vec::new() };
+    let mut work = Work { board: board.clone(), event, asker, now, after: event.clone(), others: Vec::new() };
     match way.strategy {
         Strategy::MoveEvent => work.retime(&way.changes, ChangeAction::Move)?,
         Strategy::ShortenEvent => work.retime(&way.changes, ChangeAction::Shorten)?,
@@ -36,15 +43,18 @@ pub fn apply(board: &Board, event: &Event, way: &ProposedResolution) -> Result<(
         Strategy::AlternativeResource => work.swap_things(&way.changes)?,
     }
     let mut changes = vec![Change::Event(Box::new(work.after.clone()))];
-    changes.extend(work.others.into_iter().map(|other| Change::Event(Box::new(other))));
+    changes.extend(work.others);
     Ok((work.after, changes))
 }
 
 struct Work<'a> {
-    board: &'a Board,
+    /// With what became of other events so far: a second change to one of them goes on from the first.
+    board: Board,
     event: &'a Event,
+    asker: &'a str,
+    now: Time,
     after: Event,
-    others: Vec<Event>,
+    others: Vec<Change>,
 }
 
 /// New ends of an event.
@@ -74,24 +84,24 @@ impl Work<'_> {
     fn retime(&mut self, changes: &[ResolutionChange], action: ChangeAction) -> Result<()> {
         for (id, ends) in ends(changes, action)? {
             if id == self.event.id {
-                let (after, exceptions) = moved(self.board, self.event, &ends.span(&self.event.span, action)?)?;
+                let (after, exceptions) = moved(&self.board, self.event, &ends.span(&self.event.span, action)?)?;
                 self.after = after;
-                self.others.extend(exceptions);
+                self.put(exceptions);
                 continue;
             }
             let mut standing = self.other(&id)?.as_ref().clone();
             if standing.recurrence.is_some() {
                 let start = ends.of.ok_or_else(|| refused(format!("`{id}` repeats: `old_value` says which one")))?;
-                standing = instance(self.board, self.other(&id)?, start)?;
+                standing = instance(&self.board, self.other(&id)?, start)?;
             }
-            let (after, _) = moved(self.board, &standing, &ends.span(&standing.span, action)?)?;
-            self.others.push(after);
+            let (after, _) = moved(&self.board, &standing, &ends.span(&standing.span, action)?)?;
+            self.put([after]);
         }
         Ok(())
     }
 
     fn split(&mut self, changes: &[ResolutionChange]) -> Result<()> {
-        let part = part_id(self.board, self.event);
+        let part = part_id(&self.board, self.event);
         let mut ends = ends(changes, ChangeAction::Split)?;
         let first = ends.remove(&self.event.id).unwrap_or_default().span(&self.event.span, ChangeAction::Split)?;
         let second = ends.remove(&part).ok_or_else(|| refused(format!("the second part is to be `{part}`")))?;
@@ -106,11 +116,11 @@ impl Work<'_> {
         if first.meets(&second) {
             return Err(refused("the two parts are at the same time"));
         }
-        let (after, exceptions) = moved(self.board, self.event, &first)?;
-        let (rest, _) = moved(self.board, self.event, &second)?;
+        let (after, exceptions) = moved(&self.board, self.event, &first)?;
+        let (rest, _) = moved(&self.board, self.event, &second)?;
         let uid = format!("{}{}", self.event.uid, part.strip_prefix(&self.event.id).unwrap_or_default());
-        self.others.extend(exceptions);
-        self.others.push(Event { id: part, uid, exception_of: None, sequence: 0, ..rest });
+        self.put(exceptions);
+        self.put([Event { id: part, uid, exception_of: None, sequence: 0, ..rest }]);
         self.after = after;
         Ok(())
     }
@@ -126,19 +136,34 @@ impl Work<'_> {
                 continue;
             }
             let other = self.other(id)?;
-            let mut after = other.as_ref().clone();
-            count_change(&mut after);
-            match &mut after.recurrence {
-                None => after.status = EventStatus::Rejected,
-                Some(recurrence) => {
+            let which = match (&other.recurrence, &other.exception_of) {
+                (Some(_), _) => {
                     let start = time(change.old_value.as_deref(), "old_value")?;
-                    instance(self.board, other, start)?;
-                    recurrence.left_out.push(Zone::named(&other.zone)?.wall(start));
+                    instance(&self.board, other, start)?;
+                    Which::This(Zone::named(&other.zone)?.wall(start))
                 }
-            }
-            self.others.push(after);
+                // It stands for an instance, which is not to come back without it.
+                (None, Some(of)) => Which::This(of.start),
+                (None, None) => {
+                    let mut after = other.as_ref().clone();
+                    count_change(&mut after);
+                    self.put([Event { status: EventStatus::Rejected, ..after }]);
+                    continue;
+                }
+            };
+            let changes = series::cancel(&self.board, id, which, self.now)?;
+            changes.into_iter().for_each(|change| self.change(change));
         }
         Ok(())
+    }
+
+    fn put(&mut self, events: impl IntoIterator<Item = Event>) {
+        events.into_iter().for_each(|event| self.change(Change::Event(Box::new(event))));
+    }
+
+    fn change(&mut self, change: Change) {
+        self.board.apply(change.clone());
+        self.others.push(change);
     }
 
     fn accept_rules(&mut self, changes: &[ResolutionChange]) -> Result<()> {
@@ -184,10 +209,10 @@ impl Work<'_> {
 
     fn other(&self, id: &str) -> Result<&Arc<Event>> {
         let other = self.board.events.get(id).ok_or_else(|| refused(format!("there is no event `{id}`")))?;
-        if may_change(self.board, &self.event.owner, other) {
+        if may_change(&self.board, self.asker, other) {
             return Ok(other);
         }
-        let name = self.board.members.get(&self.event.owner).map_or("whoever asks", |member| member.name.as_str());
+        let name = self.board.members.get(self.asker).map_or("whoever asks", |member| member.name.as_str());
         Err(Error::new(Code::PolicyRefused, format!("{name} may not change what belongs to somebody else")))
     }
 }

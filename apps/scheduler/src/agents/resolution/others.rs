@@ -1,6 +1,6 @@
 //! Plans that change another event: one that is more flexible moves, one that matters less gives way.
 //!
-//! Only what the owner of the new event may change is touched. Of another series only the instance that is in the way
+//! Only what who asks may change is touched. Of another series only the instance that is in the way
 //! changes; where two series meet, the new one has to move.
 
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl Desk<'_> {
                 // What is only proposed belongs to another conversation.
                 let is_open = other.status != EventStatus::Confirmed;
                 let is_known = all.iter().any(|(known, _)| known.id == other.id);
-                if is_open || is_known || !is_wanted(other) || !may_change(self.board, &self.event.owner, other) {
+                if is_open || is_known || !is_wanted(other) || !may_change(self.board, self.asker, other) {
                     continue;
                 }
                 if other.recurrence.is_none() {

@@ -2,11 +2,11 @@
 
 use jiff::civil::{date, time};
 use proptest::prelude::*;
-use superstep_scheduler::agents::conflicts::{find, find_from};
+use superstep_scheduler::agents::conflicts::{Standing, find, find_from, of_changes};
 use superstep_scheduler::calendar::{Change, Event, ExceptionOf, Priority, RuleKind, Strength};
 use superstep_scheduler::models::{Conflict, ConflictDetectionData};
 
-use super::builder::{Build as _, With as _, at, event, family, short, span};
+use super::builder::{Build as _, With as _, at, event, family, now, short, span};
 
 fn soccer() -> Event {
     event("Soccer practice", "2026-01-10 14:00 15:00").of(&["emma"]).using(&["car"]).proposed()
@@ -14,6 +14,32 @@ fn soccer() -> Event {
 
 fn dentist() -> Event {
     event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]).priority(Priority::High)
+}
+
+/// R-FAM-106, R-FAM-107, R-FAM-91: what changes beside the event is looked at too; what blocked it before does not count,
+/// and what is not to be has nothing in its way.
+#[test]
+fn other_events_that_change_are_looked_at() {
+    let chess = |when: &str| event("Chess", when).of(&["emma"]);
+    let board = family()
+        .with(chess("2026-01-10 14:30 15:30"))
+        .with(event("Ballet", "2026-01-10 17:00 18:00").of(&["emma"]))
+        .with(event("Choir", "2026-01-10 15:15 16:00").of(&["emma"]));
+    let moved = |when: &str, event: &Event| {
+        let changes = [Change::Event(Box::new(event.clone())), Change::Event(Box::new(chess(when)))];
+        let after = changes.iter().cloned().fold(board.clone(), |board, change| board.and(change));
+        of_changes(&board, &after, (event, &changes), "mom", now()).unwrap()
+    };
+    let harmed = moved("2026-01-10 17:30 18:30", &soccer());
+    assert_eq!((short(&harmed.own), harmed.is_blocking()), (Vec::new(), true));
+    assert_eq!(short(&harmed.others), ["time_conflict high Ballet"]);
+    let details = "“Chess”: emma is at “Ballet” on Saturday 10 January, 5:00 pm to 6:00 pm.";
+    assert_eq!(harmed.others[0].details, details);
+    assert_eq!(moved("2026-01-10 15:00 16:00", &soccer()), Standing::default(), "it met the choir before");
+    let clash = moved("2026-01-10 14:45 15:00", &soccer());
+    assert_eq!(short(&clash.own), ["time_conflict high Chess"]);
+    let rejected = soccer().change(|event| event.status = superstep_scheduler::models::EventStatus::Rejected);
+    assert_eq!(moved("2026-01-10 14:45 15:00", &rejected), Standing::default());
 }
 
 /// R-FAM-116, R-FAM-48, R-FAM-49, R-FAM-50, R-FAM-51, R-FAM-52, R-FAM-53, R-FAM-54: soccer meets the dentist once.

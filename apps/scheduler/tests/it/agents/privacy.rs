@@ -3,7 +3,7 @@
 use serde_json::Value;
 use superstep_scheduler::agents::query::{Question, answer};
 use superstep_scheduler::agents::{conflicts, resolution, scan};
-use superstep_scheduler::calendar::{Board, Change, Event, Visibility};
+use superstep_scheduler::calendar::{Board, Change, Event, Priority, Visibility};
 use superstep_scheduler::models::QueryType;
 
 use super::builder::{Build as _, With as _, calendar, event, family, now};
@@ -47,10 +47,23 @@ fn conflicts_do_not_tell_what_is_private() {
     let found = conflicts::find(&board(), &soccer("mom")).unwrap();
     assert_eq!(found[0].conflicting_event_title.as_deref(), Some("busy"));
     assert_eq!(found[0].details, "Emma is at something private on Saturday 10 January, 2:30 pm to 3:30 pm.");
-    let ways = resolution::propose(&board(), &soccer("mom"), &found, now()).unwrap();
+    let ways = resolution::propose(&board(), &soccer("mom"), &found, "mom", now()).unwrap();
     assert!(!serde_json::to_string(&ways).unwrap().contains("Surprise"));
     let recorded = scan::all(&board().with(soccer("mom")), now()).unwrap();
     assert!(recorded.len() == 1 && !serde_json::to_string(&recorded).unwrap().contains("Surprise"), "{recorded:?}");
     let dads = conflicts::find(&board(), &soccer("dad")).unwrap();
     assert_eq!(dads[0].conflicting_event_title.as_deref(), Some("Surprise party"));
+}
+
+/// R-FAM-106, R-FAM-107, R-FAM-109: who changes what belongs to another is told what they see themselves, and is offered
+/// nothing that touches what they do not see.
+#[test]
+fn the_asker_is_told_and_not_the_owner() {
+    let dads = soccer("dad").change(|event| event.priority = Priority::High);
+    let told = |asker: &str| {
+        let found = conflicts::find_as(&board(), &dads, now(), asker).unwrap();
+        serde_json::to_string(&resolution::propose(&board(), &dads, &found, asker, now()).unwrap()).unwrap()
+    };
+    assert!(told("dad").contains("Cancel “Surprise party”"));
+    assert!(!told("mom").contains("Surprise") && !told("mom").contains("something private on"), "{}", told("mom"));
 }

@@ -56,7 +56,12 @@ fn times_are_those_of_who_asks() {
         event: Some(event("New", "2026-01-10 14:00 15:00").of(&["emma"])),
         ..Question::new(QueryType::ConflictCheck)
     };
-    assert_eq!(ask(&board, "dad", &check)["slots"][0]["start_time"], "2026-01-10T14:00:00+01:00");
+    let told = ask(&board, "dad", &check);
+    assert_eq!(told["slots"][0]["start_time"], "2026-01-10T14:00:00+01:00");
+    let details = |told: &Value| told["conflicts"][0]["details"].as_str().unwrap().to_owned();
+    assert_eq!(details(&told), "Emma is at “Dentist” on Saturday 10 January, 8:30 pm to 9:30 pm.");
+    let moms = ask(&board, "mom", &check);
+    assert_eq!(details(&moms), "Emma is at “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm.");
 }
 
 /// R-FAM-109, R-FAM-93, R-FAM-63: a lookup finds confirmed events by word, person, thing and time, each time of a series.
@@ -124,6 +129,24 @@ fn what_does_not_fit_gets_other_times() {
     assert_eq!((&clash["fits"], &clash["conflicts"][0]["conflicting_event_title"]), (&json!(false), &json!("Dentist")));
     assert_eq!(clash["slots"].as_array().unwrap().len(), 4);
     assert_eq!(clash["slots"][0]["start_time"], "2026-01-10T08:00:00-05:00");
+}
+
+/// R-FAM-63, R-FAM-109: where no time was said, it fits if there is one in the stretch that was; those are offered.
+#[test]
+fn what_may_be_any_time_fits_where_there_is_one() {
+    let fits = |long: &str| {
+        let board = family().with(event("Trip", long).of(&["emma"]));
+        let event = Some(event("Haircut", "2026-01-08 15:30 16:30").of(&["emma"]));
+        let span = Span::new(at("2026-01-10"), at("2026-01-11"));
+        ask(&board, "mom", &Question { event, span, is_open: true, ..Question::new(QueryType::ConflictCheck) })
+    };
+    let yes = fits("2026-01-10 08:00 19:30");
+    assert_eq!((&yes["fits"], &yes["conflicts"]), (&json!(true), &json!([])));
+    let starts: Vec<&str> =
+        yes["slots"].as_array().unwrap().iter().filter_map(|one| one["start_time"].as_str()).collect();
+    assert_eq!(starts, ["2026-01-10T19:30:00-05:00", "2026-01-10T20:00:00-05:00", "2026-01-10T19:45:00-05:00"]);
+    assert_eq!(yes["slots"][0]["end_time"], "2026-01-10T20:30:00-05:00");
+    assert_eq!(fits("2026-01-10 08:00 20:30"), json!({ "fits": false, "conflicts": [], "slots": [] }));
 }
 
 /// R-FAM-109: who or what is unknown is refused by name.

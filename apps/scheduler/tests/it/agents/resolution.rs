@@ -21,13 +21,13 @@ pub(super) fn dentist() -> Event {
 /// The ways out of the conflicts that an event has on a board.
 pub(super) fn ways(board: &Board, event: &Event) -> ResolutionData {
     let board = board.clone().with(event.clone());
-    propose(&board, event, &find(&board, event).unwrap(), now()).unwrap()
+    propose(&board, event, &find(&board, event).unwrap(), &event.owner, now()).unwrap()
 }
 
 /// Each way in short: strategy, score and when the event is with it.
 pub(super) fn short(board: &Board, event: &Event) -> Vec<String> {
     let one = |way: &ProposedResolution| {
-        let (after, _) = apply(board, event, way).unwrap();
+        let (after, _) = apply(board, event, way, "mom", now()).unwrap();
         let strategy = serde_json::to_value(way.strategy).unwrap();
         format!("{} {:.2} {}", strategy.as_str().unwrap(), way.score.value(), shown(&after.span))
     };
@@ -134,7 +134,8 @@ fn it_is_shortened_to_half_at_most() {
         let board = family().with(event("Busy", busy).of(&["emma"]));
         let event = soccer().change(|event| event.span = span(when));
         let data = ways(&board, &event);
-        of_strategy(&data, Strategy::ShortenEvent).map(|way| shown(&apply(&board, &event, way).unwrap().0.span))
+        of_strategy(&data, Strategy::ShortenEvent)
+            .map(|way| shown(&apply(&board, &event, way, "mom", now()).unwrap().0.span))
     };
     let at_two = "2026-01-10 14:00 15:00";
     assert_eq!(shortened("2026-01-10 14:50 15:30", at_two).as_deref(), Some("2026-01-10 14:00 14:50"));
@@ -155,7 +156,7 @@ fn it_is_split_into_parts_of_half_an_hour() {
         let event = soccer().change(|event| event.span = span(when));
         let data = ways(&board, &event);
         let way = of_strategy(&data, Strategy::SplitEvent)?;
-        let (after, changes) = apply(&board, &event, way).unwrap();
+        let (after, changes) = apply(&board, &event, way, "mom", now()).unwrap();
         let Some(Change::Event(part)) = changes.last() else { panic!("no second part") };
         assert_eq!(after.participants, part.participants);
         assert_ne!(after.id, part.id);
@@ -183,7 +184,7 @@ fn soft_rules_can_be_broken_once() {
     let way = of_strategy(&data, Strategy::OverrideConstraint).unwrap();
     assert_eq!(way.description, "Keep “Soccer practice” as it is, against the rule “Rule late”.");
     assert_eq!((way.changes[0].field.as_deref(), way.changes[0].action), (Some("constraint:late"), None));
-    let (after, _) = apply(&board, &soccer(), way).unwrap();
+    let (after, _) = apply(&board, &soccer(), way, "mom", now()).unwrap();
     assert_eq!(find(&board, &after).unwrap(), []);
     let hard = ways(&late(Strength::Hard), &soccer());
     assert!(of_strategy(&hard, Strategy::OverrideConstraint).is_none());
@@ -201,7 +202,7 @@ fn another_thing_of_the_same_kind_is_used() {
     let way = of_strategy(&data, Strategy::AlternativeResource).unwrap();
     assert_eq!((way.score.value(), way.description.as_str()), (0.85, "Use the van instead of the car."));
     assert_eq!((way.changes[0].field.as_deref(), way.changes[0].action), (Some("resources"), None));
-    let (after, _) = apply(&board, &soccer(), way).unwrap();
+    let (after, _) = apply(&board, &soccer(), way, "mom", now()).unwrap();
     assert_eq!((after.resources.clone(), find(&board, &after).unwrap()), (vec!["van".to_owned()], Vec::new()));
     let taken = board.with(event("Trip", "2026-01-10 14:30 15:00").using(&["van"]));
     assert!(of_strategy(&ways(&taken, &soccer()), Strategy::AlternativeResource).is_none());
@@ -238,7 +239,7 @@ fn a_series_moves_as_a_whole() {
         .with(event("Camp", "2026-07-07 18:00 19:00").of(&["emma"]))
         .with(event("Exam", "2026-02-03 19:00 20:00").of(&["emma"]));
     let data = ways(&board, &piano);
-    let (after, _) = apply(&board, &piano, &data.proposed_resolutions[0]).unwrap();
+    let (after, _) = apply(&board, &piano, &data.proposed_resolutions[0], "mom", now()).unwrap();
     assert_eq!(shown(&after.span), "2026-01-13 19:00 20:00");
     let recurrence = after.recurrence.clone().unwrap();
     assert_eq!(recurrence.rule, "FREQ=WEEKLY;BYDAY=TU;UNTIL=20261223T000000Z");
@@ -300,7 +301,7 @@ proptest! {
         let new = new.proposed();
         let board = board.with(new.clone()).and(Change::Resource(resource("van", 1, "vehicle")));
         let before = find(&board, &new).unwrap();
-        let data = propose(&board, &new, &before, now()).unwrap();
+        let data = propose(&board, &new, &before, "mom", now()).unwrap();
         prop_assert_eq!(data.proposed_resolutions.is_empty(), before.is_empty());
         prop_assert_eq!(data.recommended_resolution.is_some(), !before.is_empty());
         let mut best = 1.0;
@@ -308,7 +309,7 @@ proptest! {
             prop_assert_eq!(&way.resolution_id, &format!("res_{}", place + 1));
             prop_assert!(way.score.value() <= best);
             best = way.score.value();
-            let (after, changes) = apply(&board, &new, way).unwrap();
+            let (after, changes) = apply(&board, &new, way, "mom", now()).unwrap();
             let copy = changes.into_iter().fold(board.clone(), With::and);
             for event in copy.events.values() {
                 let had = board.events.get(&event.id).map_or_else(Vec::new, |old| find(&board, old).unwrap());

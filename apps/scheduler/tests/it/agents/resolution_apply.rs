@@ -5,7 +5,7 @@ use superstep_scheduler::agents::resolution::apply;
 use superstep_scheduler::calendar::{Board, Change, Event, RuleKind, Strength};
 use superstep_scheduler::models::{ChangeAction, EventStatus, ProposedResolution, ResolutionChange, Score, Strategy};
 
-use super::builder::{Build as _, With as _, event, family, shown};
+use super::builder::{Build as _, With as _, event, family, now, shown};
 use super::resolution::{dentist, soccer};
 
 fn way(strategy: Strategy, changes: &[ResolutionChange]) -> ProposedResolution {
@@ -38,7 +38,7 @@ fn board() -> Board {
 }
 
 fn applied(way: &ProposedResolution) -> Event {
-    let (after, changes) = apply(&board(), &soccer(), way).unwrap();
+    let (after, changes) = apply(&board(), &soccer(), way, "mom", now()).unwrap();
     assert_eq!(changes[0], Change::Event(Box::new(after.clone())));
     after
 }
@@ -86,12 +86,12 @@ fn what_cannot_be_done_is_refused() {
         (Strategy::AlternativeResource, vec![change("resources", "van", None)], "`old_value`"),
     ];
     for (strategy, changes, reason) in rows {
-        let error = apply(&board(), &soccer(), &way(strategy, &changes)).unwrap_err();
+        let error = apply(&board(), &soccer(), &way(strategy, &changes), "mom", now()).unwrap_err();
         assert!(error.code() == Code::InvalidResume && error.message().contains(reason), "{reason}: {error}");
     }
     let swap = |old: &str, new: &str| {
         let one = ResolutionChange { old_value: Some(old.to_owned()), ..change("resources", new, None) };
-        apply(&board(), &soccer(), &way(Strategy::AlternativeResource, &[one])).unwrap_err().to_string()
+        apply(&board(), &soccer(), &way(Strategy::AlternativeResource, &[one]), "mom", now()).unwrap_err().to_string()
     };
     assert!(swap("car", "boat").contains("`boat`"));
     assert!(swap("kitchen", "car").contains("does not use `kitchen`"));
@@ -108,14 +108,14 @@ fn series_are_moved_with_care() {
     };
     let board = family().with(piano.clone());
     let refused = |event: &Event, one: ResolutionChange| {
-        apply(&board, event, &way(Strategy::MoveEvent, &[one])).unwrap_err().to_string()
+        apply(&board, event, &way(Strategy::MoveEvent, &[one]), "mom", now()).unwrap_err().to_string()
     };
     assert!(refused(&piano, to("piano", None, "2026-01-14T17:00:00-05:00")).contains("within a day"));
     assert!(refused(&soccer(), to("piano", None, "2026-01-13T18:00:00-05:00")).contains("`old_value`"));
     let wrong = to("piano", Some("2026-01-14T17:00:00-05:00"), "2026-01-14T18:00:00-05:00");
     assert!(refused(&soccer(), wrong).contains("no instance"));
     let right = to("piano", Some("2026-01-20T17:00:00-05:00"), "2026-01-21T18:00:00-05:00");
-    let (_, changes) = apply(&board, &soccer(), &way(Strategy::MoveEvent, &[right])).unwrap();
+    let (_, changes) = apply(&board, &soccer(), &way(Strategy::MoveEvent, &[right]), "mom", now()).unwrap();
     let Some(Change::Event(exception)) = changes.last() else { panic!("no exception") };
     assert_eq!(shown(&exception.span), "2026-01-21 18:00 19:00");
     assert_eq!((exception.uid.as_str(), exception.sequence), ("piano", 1));
