@@ -49,7 +49,7 @@ pub(crate) fn member<'a>(board: &'a Board, id: &str) -> Result<&'a Arc<Member>> 
     board.members.get(id).ok_or_else(unknown)
 }
 
-/// The time at which a node runs, the same however often it does.
+/// The time at which a node runs; another one when it runs again.
 pub(crate) fn now(cx: &Cx) -> Result<Time> {
     Time::from_unix_micros(cx.now()).map_err(|fault| Error::internal(fault.to_string()))
 }

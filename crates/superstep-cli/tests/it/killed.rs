@@ -1,49 +1,15 @@
 //! A server that is killed in the middle of a debate, and another that goes on with it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
-use std::process::Child;
 
 use serde_json::{Value, json};
 
+use crate::served::Served;
 use crate::support::Folder;
 
-/// A server in its own process; killed when dropped.
-struct Served {
-    child: Child,
-    address: String,
-}
-
-impl Served {
-    fn start(folder: &Folder) -> Self {
-        let mut child = folder.command(&["serve", "--port", "0", "--pace", "5"]).spawn().unwrap();
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        Self { child, address: url.trim().strip_prefix("http://").unwrap().to_owned() }
-    }
-
-    /// Sends a request, and gives what comes back as it comes.
-    fn ask(&self, first: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let (address, length) = (&self.address, body.len());
-        write!(stream, "{first} HTTP/1.0\r\nHost: {address}\r\n{headers}Content-Length: {length}\r\n\r\n{body}")
-            .unwrap();
-        BufReader::new(stream)
-    }
-
-    fn get(&self, path: &str) -> Value {
-        let mut text = String::new();
-        self.ask(&format!("GET {path}"), "", "").read_to_string(&mut text).unwrap();
-        serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap()
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+/// Voices that take their time.
+const PACE: [&str; 2] = ["--pace", "5"];
 
 /// One event of a stream: its id, its name, its data.
 type Sent = (Option<u64>, String, Value);
@@ -69,11 +35,11 @@ fn next(reader: &mut BufReader<TcpStream>) -> Option<Sent> {
 #[test]
 fn a_second_server_leaves_the_first_alone() {
     let folder = Folder::empty("beside");
-    let first = Served::start(&folder);
+    let first = Served::start(&folder, &PACE);
     let body = json!({ "topic": "Remote work", "maxRounds": 3, "format": "debate", "detach": true });
     let mut stream = first.ask("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
     let mut heard = vec![next(&mut stream).unwrap()];
-    let _second = Served::start(&folder);
+    let _second = Served::start(&folder, &PACE);
     while let Some(sent) = next(&mut stream) {
         heard.push(sent);
     }
@@ -91,7 +57,7 @@ fn turns(sent: &[Sent]) -> Vec<String> {
 #[test]
 fn a_debate_survives_its_server() {
     let folder = Folder::empty("killed");
-    let first = Served::start(&folder);
+    let first = Served::start(&folder, &PACE);
     let body =
         json!({ "topic": "Should AI be regulated?", "maxRounds": 3, "format": "debate", "detach": true, "seed": 7 });
     let mut stream = first.ask("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
@@ -105,7 +71,7 @@ fn a_debate_survives_its_server() {
     let id = heard[0].2["id"].as_str().unwrap().to_owned();
     drop(first);
 
-    let second = Served::start(&folder);
+    let second = Served::start(&folder, &PACE);
     let last = heard.iter().rev().find_map(|(id, ..)| *id).unwrap();
     let mut stream =
         second.ask(&format!("GET /api/debate/{id}/stream?format=debate"), &format!("Last-Event-ID: {last}\r\n"), "");

@@ -13,6 +13,7 @@ mod names;
 mod people;
 mod runs;
 mod scheduler;
+mod served;
 mod serving;
 #[cfg(unix)]
 mod stops;

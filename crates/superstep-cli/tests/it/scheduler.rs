@@ -4,6 +4,14 @@ use serde_json::json;
 
 use crate::support::Folder;
 
+mod bad_input;
+mod family;
+#[cfg(unix)]
+mod killed;
+mod races;
+mod stories;
+mod trouble;
+
 /// R-CLI-3, R-FAM-113, R-FAM-118: the demo needs nothing but the binary, and keeps the calendar beside the threads.
 #[test]
 fn the_demo_answers_from_the_sample_family() {

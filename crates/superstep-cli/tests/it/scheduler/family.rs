@@ -1,0 +1,154 @@
+//! A family of its own behind `superstep serve`: nothing on its calendar, and a port of its own.
+
+use std::io::BufReader;
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+use superstep_scheduler::calendar::Board;
+use superstep_scheduler::store::Calendars;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::served::{Reply, Served};
+use crate::support::Folder;
+
+const FAMILY: &str = "smith";
+const ZONE: &str = "America/New_York";
+
+/// A folder with the family of the stories.
+pub(super) fn home(name: &str) -> Folder {
+    let folder = Folder::empty(name);
+    let family = json!({
+        "family": { "id": FAMILY, "name": "The Smiths", "zone": ZONE },
+        "members": [
+            { "id": "mom", "name": "Mom", "role": "parent" },
+            { "id": "dad", "name": "Dad", "role": "parent" },
+            { "id": "emma", "name": "Emma", "role": "child" },
+        ],
+        "resources": [
+            { "id": "car", "name": "car", "type": "vehicle", "capacity": 1 },
+            { "id": "kitchen", "name": "kitchen", "type": "room", "capacity": 3 },
+        ],
+    });
+    folder.write("family.json", &family.to_string());
+    folder
+}
+
+/// The calendar as its file has it, read beside the server. What an event uses is read off its reservations.
+pub(super) struct Kept(Runtime, Calendars);
+
+impl Kept {
+    /// Opens it, once a server has made it.
+    pub(super) fn open(folder: &Folder) -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let path = folder.path().join(".superstep/scheduler.db");
+        let calendars = runtime.block_on(Calendars::open_sqlite(path)).unwrap();
+        Self(runtime, calendars)
+    }
+
+    pub(super) fn board(&self) -> Arc<Board> {
+        self.0.block_on(self.1.board(FAMILY)).unwrap()
+    }
+
+    /// How often it was changed.
+    pub(super) fn revision(&self) -> u64 {
+        self.board().revision
+    }
+}
+
+/// A day of the family, so many days ahead.
+pub(super) fn ahead(days: i32) -> Date {
+    let today = Timestamp::now().to_zoned(TimeZone::get(ZONE).unwrap()).date();
+    today.checked_add(jiff::Span::new().days(days)).unwrap()
+}
+
+/// What a day is called.
+pub(super) fn weekday(day: Date) -> String {
+    day.strftime("%A").to_string()
+}
+
+/// A time of the family as it is told.
+pub(super) fn at(day: Date, hour: i8, minute: i8) -> String {
+    let time = day.at(hour, minute, 0, 0).in_tz(ZONE).unwrap();
+    time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}
+
+/// The scheduler of the binary; killed when dropped.
+pub(super) struct Family(Served);
+
+impl Family {
+    /// Starts it in a folder.
+    pub(super) fn start(folder: &Folder) -> Self {
+        let family = Self(Served::start(folder, &["--offline", "--family", "family.json"]));
+        // From here on the calendar is there, and old proposals have been looked for.
+        assert_eq!(family.get("/settings?user_id=mom").0, 200);
+        family
+    }
+
+    /// Sends a request, and waits for nothing.
+    pub(super) fn send(&self, first: &str, path: &str, body: &str) -> BufReader<TcpStream> {
+        let kind = if path.starts_with("/import") { "text/calendar" } else { "application/json" };
+        self.0.ask(&format!("{first} /api/scheduler{path}"), &format!("Content-Type: {kind}\r\n"), body)
+    }
+
+    pub(super) fn ask(&self, first: &str, path: &str, body: &str) -> Reply {
+        Reply::read(self.send(first, path, body))
+    }
+
+    pub(super) fn get(&self, path: &str) -> (u16, Value) {
+        let reply = self.ask("GET", path, "");
+        (reply.status, reply.json())
+    }
+
+    pub(super) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let reply = self.ask("POST", path, &body.to_string());
+        (reply.status, reply.json())
+    }
+
+    /// Says something; it must be taken.
+    pub(super) fn say(&self, user: &str, text: &str) -> Value {
+        let (status, answer) = self.post("/events", &json!({ "text": text, "user_id": user }));
+        assert_eq!(status, 200, "{text}: {answer}");
+        answer
+    }
+
+    /// Says something that is done at once, and gives the event.
+    pub(super) fn plan(&self, user: &str, text: &str) -> Value {
+        let answer = self.say(user, text);
+        assert_eq!(answer["status"], "completed", "{text}: {answer}");
+        answer["result"]["event"].clone()
+    }
+
+    /// Answers as mom what a conversation asks.
+    pub(super) fn answer(&self, asked: &Value, answer: &Value) -> (u16, Value) {
+        let path = format!("/threads/{}/answer", asked["workflow_id"].as_str().unwrap());
+        let question = &asked["waiting"]["question_id"];
+        self.post(&path, &json!({ "user_id": "mom", "question_id": question, "answer": answer }))
+    }
+
+    /// How a conversation of mom stands.
+    pub(super) fn thread(&self, id: &str) -> (u16, Value) {
+        self.get(&format!("/threads/{id}?user_id=mom"))
+    }
+
+    /// What is on the calendar between two days, the first included.
+    pub(super) fn between(&self, from: Date, to: Date) -> Vec<Value> {
+        let time = |day: Date| at(day, 0, 0).replace('+', "%2B");
+        let (status, found) = self.get(&format!("/events?user_id=mom&from={}&to={}", time(from), time(to)));
+        assert_eq!(status, 200, "{found}");
+        found["events"].as_array().unwrap().clone()
+    }
+
+    /// What is on the calendar on a day.
+    pub(super) fn on(&self, day: Date) -> Vec<Value> {
+        self.between(day, day.tomorrow().unwrap())
+    }
+}
+
+/// The values of one key.
+pub(super) fn each<'a>(list: &'a [Value], key: &str) -> Vec<&'a str> {
+    list.iter().map(|one| one[key].as_str().unwrap_or_else(|| panic!("no {key}: {one}"))).collect()
+}

@@ -1,0 +1,81 @@
+//! Two at once: one has the car, always.
+
+use std::collections::BTreeSet;
+use std::sync::Barrier;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde_json::{Value, json};
+use superstep_scheduler::models::EventStatus;
+
+use super::family::{Family, Kept, ahead, home};
+use crate::support::Folder;
+
+/// The first day of the races.
+const FIRST: i32 = 10;
+/// The hours of a day that are raced for.
+const HOURS: i8 = 10;
+
+/// Two parents want the car for the same hour at once, each at a server.
+fn race(servers: [&Family; 2], day: Date, hour: i8) {
+    let gate = Barrier::new(2);
+    let book = |server: &Family, id: &str, name: &str| {
+        let text = format!("Schedule shopping for {name} on {day} at {hour}:00 with the car");
+        gate.wait();
+        server.say(id, &text)
+    };
+    let [mom, dad] = std::thread::scope(|scope| {
+        let mom = scope.spawn(|| book(servers[0], "mom", "Mom"));
+        let dad = scope.spawn(|| book(servers[1], "dad", "Dad"));
+        [mom.join().unwrap(), dad.join().unwrap()]
+    });
+    let (won, lost) = if mom["status"] == "completed" { (&mom, &dad) } else { (&dad, &mom) };
+    assert_eq!((&won["status"], &lost["status"]), (&json!("completed"), &json!("awaiting_user")), "{mom}\n{dad}");
+    assert_eq!(won["result"]["event"]["status"], "confirmed");
+    let conflicts = lost["waiting"]["conflicts"].as_array().unwrap();
+    assert_eq!((conflicts.len(), &conflicts[0]["type"]), (1, &json!("resource_conflict")), "{lost}");
+    assert_eq!(conflicts[0]["conflicting_event_id"], won["result"]["event"]["event_id"], "{lost}");
+}
+
+/// No two confirmed events have the car at the same moment, and every hour that was raced for has one.
+fn check(folder: &Folder, family: &Family, races: usize) {
+    let is_confirmed = |event: &&Value| event["is_tentative"] == false;
+    let time = |event: &Value, key: &str| event[key].as_str().unwrap().parse::<Timestamp>().unwrap();
+    let events = family.between(ahead(0), ahead(FIRST + 30));
+    let mut spans: Vec<(Timestamp, Timestamp)> =
+        events.iter().filter(is_confirmed).map(|event| (time(event, "start"), time(event, "end"))).collect();
+    spans.sort_unstable();
+    assert_eq!(spans.len(), races);
+    assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{spans:?}");
+    let (mut confirmed, mut tentative) = (BTreeSet::new(), BTreeSet::new());
+    for event in Kept::open(folder).board().events.values() {
+        assert_eq!(event.resources, ["car"]);
+        let of_status = if event.status == EventStatus::Confirmed { &mut confirmed } else { &mut tentative };
+        of_status.insert(event.span);
+    }
+    assert_eq!((confirmed.len(), tentative.len()), (races, races));
+}
+
+/// R-FAM-120, R-FAM-91: two parents book the car for the same hour at once, a hundred times: one is confirmed, the other
+/// gets the conflict, never both.
+#[test]
+fn of_two_who_book_the_car_at_once_one_gets_it() {
+    let folder = home("scheduler-races");
+    let family = Family::start(&folder);
+    for day in 0..10 {
+        (8..8 + HOURS).for_each(|hour| race([&family, &family], ahead(FIRST + day), hour));
+    }
+    check(&folder, &family, 100);
+}
+
+/// R-FAM-120, R-FAM-91: the same with a server for each of them, on the same files.
+#[test]
+fn of_two_who_book_the_car_at_two_servers_one_gets_it() {
+    let folder = home("scheduler-two-servers");
+    let (first, second) = (Family::start(&folder), Family::start(&folder));
+    for day in 0..2 {
+        (8..8 + HOURS).for_each(|hour| race([&first, &second], ahead(FIRST + day), hour));
+    }
+    check(&folder, &first, 20);
+    check(&folder, &second, 20);
+}
