@@ -96,10 +96,10 @@ fn unknown_names_are_asked_about() {
     let kept = Kept::open(&folder);
     let before = kept.revision();
     let rows: [(&str, &str, &[&str]); 4] = [
-        ("Soccer for Emmma", "Emmma", &["emma", "add:Emmma"]),
-        ("Soccer for Zoe", "Zoe", &["add:Zoe"]),
-        ("Baking in the kichen", "kichen", &["kitchen", "add:kichen"]),
-        ("Trip with the van", "van", &["add:van"]),
+        ("Soccer for Emmma", "Emmma", &["emma", "add:person:Emmma"]),
+        ("Soccer for Zoe", "Zoe", &["add:person:Zoe"]),
+        ("Baking in the kichen", "kichen", &["kitchen", "add:resource:kichen"]),
+        ("Trip with the van", "van", &["add:resource:van"]),
     ];
     for (words, name, choices) in rows {
         let asked = asked(&family, &format!("{words} on {day} at 2pm"));
@@ -108,10 +108,12 @@ fn unknown_names_are_asked_about() {
         assert_eq!(each(waiting["choices"].as_array().unwrap(), "id"), choices, "{words}");
     }
     assert_eq!((kept.revision(), kept.board().events.len()), (before, 0));
-    // What is chosen is meant, and what is left out is not asked about again.
-    let rows: [(&str, Value, &str, &[&str]); 3] = [
-        ("Soccer for Emmma", json!({ "participants": ["emma"] }), "Soccer for Emma", &["emma"]),
-        ("Baking in the kichen", json!({ "resources": ["kitchen"] }), "Baking in the kitchen", &["kitchen"]),
+    // What is chosen is meant, what is left out is not asked about again, and what is added is known from then on.
+    let zoe = json!({ "add": [{ "name": "Zoe", "kind": "person" }] });
+    let rows: [(&str, Value, &str, &[&str]); 4] = [
+        ("Chess for Zoe", zoe, "Chess", &["zoe"]),
+        ("Soccer for Emmma", json!({ "participants": ["emma"] }), "Soccer", &["emma"]),
+        ("Baking in the kichen", json!({ "resources": ["kitchen"] }), "Baking", &["kitchen"]),
         ("Trip with the van", json!({ "ignore": ["van"] }), "Trip with the van", &[]),
     ];
     for (place, (words, fields, title, ids)) in rows.into_iter().enumerate() {
