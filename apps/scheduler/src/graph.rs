@@ -50,13 +50,12 @@ pub fn draw() -> Graph<Scheduler, Home> {
         (Next::ConfirmEvent, graph.node("confirm_event", nodes::confirm_event)),
     ];
     graph.edge(START, all[0].1);
-    let goals: Vec<Endpoint> = all.iter().map(|(_, node)| Endpoint::from(*node)).chain([END]).collect();
-    for (_, node) in all {
-        let next = move |state: &Scheduler| -> Endpoint {
-            let next = route_next_step(state);
-            all.iter().find(|(known, _)| *known == next).map_or(END, |(_, node)| Endpoint::from(*node))
-        };
-        graph.route(node, next, goals.clone());
+    let endpoint = move |next: Next| -> Endpoint {
+        all.iter().find(|(known, _)| *known == next).map_or(END, |(_, node)| Endpoint::from(*node))
+    };
+    for (from, node) in all {
+        let goals: Vec<Endpoint> = from.goals().iter().map(|next| endpoint(*next)).collect();
+        graph.route(node, move |state: &Scheduler| endpoint(route_next_step(state)), goals);
     }
     graph.recursion_limit(LONGEST_RUN);
     graph

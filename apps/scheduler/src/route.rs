@@ -63,6 +63,31 @@ impl Next {
             Self::End => "__end__",
         }
     }
+
+    /// Where the router may go after a node: on, to the node itself when it is tried again, or to the end.
+    #[must_use]
+    pub const fn goals(self) -> &'static [Self] {
+        match self {
+            Self::NlParser => &[
+                Self::NlParser,
+                Self::Scheduling,
+                Self::Query,
+                Self::RequestClarification,
+                Self::ConfirmEvent,
+                Self::End,
+            ],
+            Self::Scheduling => &[Self::Scheduling, Self::ResourceManager, Self::RequestClarification, Self::End],
+            Self::ResourceManager => &[Self::ResourceManager, Self::ConflictDetection, Self::End],
+            Self::ConflictDetection => &[Self::ConflictDetection, Self::Resolution, Self::ConfirmEvent, Self::End],
+            Self::Resolution => &[Self::Resolution, Self::ApplyResolution, Self::End],
+            Self::ApplyResolution => &[Self::ConflictDetection, Self::ApplyResolution, Self::End],
+            Self::Query => &[Self::Query, Self::End],
+            Self::RequestClarification => &[Self::NlParser, Self::RequestClarification, Self::End],
+            // Somebody else may have been faster.
+            Self::ConfirmEvent => &[Self::ConflictDetection, Self::ConfirmEvent, Self::End],
+            Self::End => &[],
+        }
+    }
 }
 
 /// What comes next, by the step that was done last and what the agents found.

@@ -89,7 +89,7 @@ async fn the_diagrams_have_every_step_that_is_taken() {
 
 /// From where, to where, by what.
 type Arrow = (String, String, String);
-type Pairs = BTreeSet<(String, String)>;
+pub(crate) type Pairs = BTreeSet<(String, String)>;
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
@@ -124,7 +124,7 @@ fn arrows(diagram: &str) -> Vec<Arrow> {
 }
 
 /// Where the router goes from every step, whatever was found; tried out.
-fn routes() -> Pairs {
+pub(crate) fn routes() -> Pairs {
     let slot: TimeSlot = read(json!({
         "start_time": "2026-01-10T14:00:00Z", "end_time": "2026-01-10T15:00:00Z", "score": 1.0,
         "available_participants": [], "constraint_violations": [],

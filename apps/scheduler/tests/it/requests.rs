@@ -189,6 +189,33 @@ async fn declined() {
     assert_eq!(stage.board().await.events.len(), 1);
 }
 
+/// R-FAM-88: three ways out that are none may be tried; the next one ends the request, and nothing of it stays.
+#[tokio::test]
+async fn ways_out_are_tried_three_times() {
+    let stage = Stage::new(vec![dentist()]).await;
+    let mut outcome = stage.say(SOCCER).await;
+    for (round, minutes) in ["05", "10", "15", "20"].into_iter().enumerate() {
+        assert_eq!(outcome.state.workflow_status, WorkflowStatus::AwaitingUser, "{round}");
+        // As the page sends one that was changed; here it only pushes soccer further into the dentist.
+        let best = &outcome.questions()[0].value["resolutions"][0];
+        let times = [
+            ("start_time", format!("2026-01-10T14:{minutes}:00-05:00")),
+            ("end_time", format!("2026-01-10T15:{minutes}:00-05:00")),
+        ];
+        let mut way = best.clone();
+        for change in way["changes"].as_array_mut().unwrap() {
+            let (_, time) = times.iter().find(|(field, _)| change["field"] == *field).unwrap();
+            change["new_value"] = json!(time);
+        }
+        outcome = stage.answer(json!({ "resolution": way })).await;
+    }
+    assert_eq!(outcome.state.workflow_status, WorkflowStatus::Failed);
+    let last = outcome.state.messages.last().unwrap().text().into_owned();
+    assert!(last.contains("after 3 ways out"), "{last}");
+    assert_eq!(outcome.state.proposed_event.as_ref().unwrap().status, EventStatus::Rejected);
+    assert_eq!(stage.board().await.events.keys().collect::<Vec<_>>(), ["evt_dentist"]);
+}
+
 /// R-FAM-117, R-FAM-86, R-FAM-84: what is not understood is asked about, and the answer completes it.
 #[tokio::test]
 async fn the_thing_with_grandma() {

@@ -1,11 +1,14 @@
 //! The one router: what comes after what.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use superstep_scheduler::models::{ConflictDetectionData, read};
 use superstep_scheduler::route::{Next, route_next_step};
 use superstep_scheduler::state::{Scheduler, Step, WorkflowStatus};
 use superstep_scheduler::workflow::initialize_state;
 
+use crate::examples::routes;
 use crate::stage::{after, folded};
 
 fn at(step: Step) -> Scheduler {
@@ -72,6 +75,37 @@ fn after_the_rest() {
     for step in [Step::Query, Step::Confirmation, Step::Done] {
         assert_eq!(route_next_step(&at(step)), Next::End);
     }
+}
+
+/// R-FAM-81, R-FAM-82: the graph has the nodes that were decided on, and an arrow for every way that the router can take
+/// after each: from the step that a node makes, or, when it did not work, to itself.
+#[test]
+fn the_graph_has_every_way_that_is_taken() {
+    let drawing = superstep_scheduler::draw().compile().unwrap().drawing();
+    let nodes: BTreeSet<&str> = drawing.nodes.iter().map(|node| &*node.id).collect();
+    let all: BTreeSet<&str> = Next::ALL.into_iter().map(Next::node).chain(["__start__"]).collect();
+    assert_eq!(nodes, all);
+    let made = [
+        (Next::NlParser, Step::NlParsing),
+        (Next::Scheduling, Step::Scheduling),
+        (Next::ResourceManager, Step::ResourceCheck),
+        (Next::ConflictDetection, Step::ConflictDetection),
+        (Next::Resolution, Step::Resolution),
+        (Next::ApplyResolution, Step::ResourceCheck),
+        (Next::Query, Step::Query),
+        (Next::RequestClarification, Step::Clarification),
+        (Next::ConfirmEvent, Step::Confirmation),
+        (Next::ConfirmEvent, Step::ResourceCheck),
+    ];
+    let ways = routes();
+    let mut expected: BTreeSet<(&str, &str)> = BTreeSet::from([("__start__", "nl_parser")]);
+    for (node, step) in made {
+        expected.extend([(node.node(), node.node()), (node.node(), Next::End.node())]);
+        let on = ways.iter().filter(|(from, _)| from == step.name()).map(|(_, to)| (node.node(), to.as_str()));
+        expected.extend(on);
+    }
+    let arrows: BTreeSet<(&str, &str)> = drawing.edges.iter().map(|edge| (&*edge.from, &*edge.to)).collect();
+    assert_eq!(arrows, expected);
 }
 
 /// R-FAM-83: what is over goes nowhere, whatever the step.
