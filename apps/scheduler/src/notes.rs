@@ -27,7 +27,7 @@ pub(crate) const ANSWERS: &str = "answers";
 pub(crate) const EVENT: &str = "event";
 /// What is to be written.
 pub(crate) const PLAN: &str = "plan";
-/// How often a way out was taken, or somebody else was faster.
+/// How often a way out was taken.
 pub(crate) const ROUNDS: &str = "rounds";
 /// Whether the user must confirm before the calendar is written.
 pub(crate) const MUST_ASK: &str = "must_ask";

@@ -152,11 +152,19 @@ impl Difference {
         if is_there { Ok(()) } else { Err(gone()) }
     }
 
+    /// The time that is wanted; of something that only moves, as long as it is by now.
+    fn as_long_as(&self, now: &Span, wanted: &Span) -> Span {
+        let length = |span: &Span| span.end.as_unix_micros() - span.start.as_unix_micros();
+        let end = Time::from_unix_micros(wanted.start.as_unix_micros() + length(now)).ok();
+        let is_moved_only = length(wanted) == length(&self.target.seen);
+        end.filter(|_| is_moved_only).and_then(|end| Span::new(wanted.start, end)).unwrap_or(*wanted)
+    }
+
     fn apply(&self, event: &mut Event) -> Result<()> {
         if let Some(time) = &self.time {
             // One by itself goes where it is wanted, wherever it is by now.
             let seen = if event.recurrence.is_some() { self.target.seen } else { event.span };
-            series::retime(event, &seen, time)?;
+            series::retime(event, &seen, &self.as_long_as(&seen, time))?;
         }
         let edit = &self.edit;
         event.participants.retain(|one| !edit.remove_people.contains(&one.member));

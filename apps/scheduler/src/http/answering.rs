@@ -73,23 +73,47 @@ pub(super) fn check(question: &ShownQuestion, answer: &Value, talk: &Scheduler, 
         })?;
     }
     match question.value["kind"].as_str() {
-        Some("clarification") => check_times(answer, asker),
+        Some("clarification") => check_fields(answer, asker),
         Some("resolution") => check_way(question, readable(answer)?, talk, asker),
         _ => Ok(()),
     }
 }
 
-/// Lets pass what can be read, times too, which are texts to a schema.
-fn check_times(answer: &Value, asker: &Asker) -> Result<(), Problem> {
+/// Lets pass what can be read, times too, which are texts to a schema, and who and what the family knows.
+fn check_fields(answer: &Value, asker: &Asker) -> Result<(), Problem> {
+    let fields = &answer["fields"];
     let wrong = |field: &&str| {
-        let fault = Time::parse_event(answer["fields"][*field].as_str()?, asker.zone.name()).err()?;
+        let fault = Time::parse_event(fields[*field].as_str()?, asker.zone.name()).err()?;
         Some(found(&format!("/fields/{field}"), &fault.message, fault.help.as_deref()))
     };
-    let problems: Vec<Found> = ["start_time", "end_time"].iter().filter_map(wrong).collect();
+    let mut problems: Vec<Found> = ["start_time", "end_time"].iter().filter_map(wrong).collect();
+    problems.extend(check_ids(fields, "participants", |id| asker.board.members.contains_key(id)));
+    problems.extend(check_ids(fields, "resources", |id| asker.board.resources.contains_key(id)));
+    if fields["title"].as_str().is_some_and(|title| title.trim().is_empty()) {
+        problems.push(found("/fields/title", "a title has words", None));
+    }
     if !problems.is_empty() {
         return Err(refused(problems));
     }
     readable::<Said>(answer).map(drop)
+}
+
+/// Which ids of a list nobody has, or stand in it twice.
+fn check_ids(fields: &Value, name: &str, is_known: impl Fn(&str) -> bool) -> Vec<Found> {
+    let ids: Vec<&str> = fields[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let wrong = |(place, id): (usize, &&str)| {
+        let fact = match (is_known(id), ids[..place].contains(id)) {
+            (false, _) => format!("the family knows no `{id}`"),
+            (true, true) => format!("`{id}` stands here twice"),
+            (true, false) => return None,
+        };
+        Some(found(
+            &format!("/fields/{name}/{place}"),
+            &fact,
+            Some("`GET /api/scheduler/settings?user_id=` lists them"),
+        ))
+    };
+    ids.iter().enumerate().filter_map(wrong).collect()
 }
 
 /// What a schema cannot say.

@@ -13,12 +13,14 @@ const KIND: &str = "thing";
 
 /// Adds the names, if a parent says so; for others nothing is done, and they are told when the words are read again.
 pub(super) async fn add(home: &Home, who: &str, names: &[NewName]) -> Result<()> {
-    let board = home.board().await?;
-    if names.is_empty() || member(&board, who)?.role != Role::Parent {
+    if names.is_empty() {
         return Ok(());
     }
-    let names = names.to_vec();
+    let (names, parent) = (names.to_vec(), who.to_owned());
     let decide = move |board: &Board| {
+        if member(board, &parent)?.role != Role::Parent {
+            return Ok(Vec::new());
+        }
         // Who is known by then stays so: this may run again after a crash.
         let mut after = board.clone();
         let mut changes = Vec::new();

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 use superstep::{Ask, Ctx, Cx, NodeError, Result, View};
 
-use super::add::add;
-use super::told::{ended, or_failed};
+use super::told::ended;
 use crate::agents::{words, zone_of};
 use crate::calendar::Board;
 use crate::home::{self, Home};
@@ -35,9 +34,6 @@ pub(crate) async fn request_clarification(
     let text = shown["question"].as_str().unwrap_or_default().to_owned();
     let said = ask.with("clarification", &shown, &text, Some(schema(&understood)?)).await?;
     let said: Said = serde_json::from_value(said)?;
-    if let Err(error) = add(&home, &state.user_id, &said.fields.add).await {
-        return or_failed(Err(error), (&state, "request_clarification"), &home, &cx).await;
-    }
     let mut update = stepped(Scheduler::update(), state.current_step, Step::Clarification, now)
         .workflow_status(WorkflowStatus::InProgress)
         .messages(Line::new(Role::Assistant, &text, now).to_message());

@@ -7,6 +7,7 @@ use serde_json::json;
 use superstep::core::time::Time;
 use superstep::{Ctx, Cx, NodeError, Result, View};
 
+use super::add::add;
 use super::hear::hear;
 use super::told::{Finding, json, or_failed, validated};
 use crate::agents::seen_by;
@@ -28,14 +29,17 @@ pub(crate) async fn nl_parser(state: View<Scheduler>, home: Ctx<Home>, cx: Cx) -
 }
 
 async fn read(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate> {
-    let (now, board) = (home::now(cx)?, home.board().await?);
+    let (now, answers) = (home::now(cx)?, notes::answers(state));
+    if let Some(last) = answers.last() {
+        add(home, &state.user_id, &last.fields.add).await?;
+    }
+    let board = home.board().await?;
     member(&board, &state.user_id)?;
-    let answers = notes::answers(state);
     // What who speaks does not see can neither be meant nor be told back to them.
     let board = seen_by(&board, &state.user_id);
     let (mut understood, hearing) = understand(state, home, cx, (&answers, &board, now)).await?;
     answers.iter().for_each(|answer| answer.fields.fill(&mut understood, &board, now));
-    let problems = problems(&understood, &answers, &board);
+    let problems = problems(&understood, &answers);
     let is_confirmed = answers.iter().any(|answer| answer.fields.confirm);
     let next = after_reading(&understood.data, understood.confidence.value(), is_confirmed, !problems.is_empty());
     let waits = next == Next::RequestClarification;
@@ -149,7 +153,7 @@ fn with_word(text: &str, wrong: &str, right: &str) -> String {
 }
 
 /// What must be settled before anything is done, in words.
-fn problems(understood: &Understood, answers: &[Said], board: &Board) -> Vec<String> {
+fn problems(understood: &Understood, answers: &[Said]) -> Vec<String> {
     let mut problems = understood.problems.clone();
     let is_added = |name: &str| answers.iter().flat_map(|answer| &answer.fields.add).any(|new| new.name == name);
     for unknown in &understood.unknown {
@@ -164,10 +168,7 @@ fn problems(understood: &Understood, answers: &[Said], board: &Board) -> Vec<Str
     match understood.which.len() {
         0 if names_event => problems.push("I did not find the event you mean.".to_owned()),
         0 | 1 => {}
-        several if names_event => {
-            let titles = understood.which.iter().filter_map(|id| board.events.get(id)).count();
-            problems.push(format!("{} events may be meant.", several.max(titles)));
-        }
+        several if names_event => problems.push(format!("{several} events may be meant.")),
         _ => {}
     }
     problems

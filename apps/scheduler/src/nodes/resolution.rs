@@ -85,16 +85,26 @@ pub(crate) async fn resolution(
             return or_failed(Err(error), (&state, Agent::Resolution.name()), &home, &cx).await;
         }
     };
-    let said = ask.with("resolution", question(&state, &found), &sentence(&found), Some(schema(&found)?)).await?;
-    let choice: Choice = serde_json::from_value(said)?;
+    let choice = match notes::is_declined(&state) {
+        // It was answered, and then the calendar could not be reached.
+        true => Choice::Declined { decline: true },
+        false => {
+            let said =
+                ask.with("resolution", question(&state, &found), &sentence(&found), Some(schema(&found)?)).await?;
+            serde_json::from_value(said)?
+        }
+    };
     let now = home::now(&cx)?;
     let told = told(&state, &found, now)?;
     if let Some(taken) = choice.taken(&found.proposed_resolutions) {
         return Ok(told.selected_resolution(Some(taken)).workflow_status(WorkflowStatus::InProgress));
     }
     let event = state.proposed_event.clone();
-    if let Some(event) = &event {
-        reject(&home, &state.user_id, &event.event_id).await?;
+    if let Some(event) = &event
+        && let Err(error) = reject(&home, &state.user_id, &event.event_id).await
+    {
+        let update = or_failed(Err(error), (&state, Agent::Resolution.name()), &home, &cx).await?;
+        return Ok(update.notes((notes::DECLINED.to_owned(), true.into())));
     }
     let event = event.map(|event| ProposedEvent { status: EventStatus::Rejected, ..event });
     let told = told.proposed_event(event).workflow_status(WorkflowStatus::InProgress);

@@ -65,14 +65,15 @@ async fn what_others_changed_meanwhile_stays() {
     let waits = stage.say("Move the dentist to 5pm").await;
     assert_eq!(waits.questions()[0].value["kind"], "confirmation");
     let by_car = |board: &Board| {
-        let event = Event { resources: vec!["car".to_owned()], ..(*board.events["evt_dentist"]).clone() };
-        Ok(vec![Change::Event(Box::new(event))])
+        let longer = span("2026-01-10T14:30:00-05:00", "2026-01-10T16:00:00-05:00");
+        let old = (*board.events["evt_dentist"]).clone();
+        Ok(vec![Change::Event(Box::new(Event { resources: vec!["car".to_owned()], span: longer, ..old }))])
     };
     stage.home.calendars.change(&stage.home.family, "dad", "edit", by_car).await.unwrap();
     check_done(&stage.answer(json!({ "confirm": true })).await.state);
     let board = stage.board().await;
     let dentist = &board.events["evt_dentist"];
-    assert_eq!(dentist.span, span("2026-01-10T17:00:00-05:00", "2026-01-10T18:00:00-05:00"));
+    assert_eq!(dentist.span, span("2026-01-10T17:00:00-05:00", "2026-01-10T18:30:00-05:00"));
     assert_eq!(dentist.resources, ["car"]);
 }
 

@@ -358,6 +358,28 @@ async fn a_yes_is_asked_for_once() {
     assert!(failed["errors"].as_array().unwrap().len() > 1, "{failed}");
 }
 
+/// R-FAM-132, R-FAM-87, R-FAM-126: the same holds for who declined all ways out, and for who let a name be added.
+#[tokio::test]
+async fn an_answer_is_asked_for_once() {
+    let (folder, day) = (Folder::new(), sunday(3));
+    let family = on_files(&folder).await;
+    family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30")).await;
+    let ways = family.say("mom", &soccer(day)).await;
+    let names = family.say("mom", &format!("Schedule chess for Zoe on {day} at 5pm")).await;
+    assert_eq!((&ways["waiting"]["kind"], &names["waiting"]["kind"]), (&json!("resolution"), &json!("clarification")));
+    let add = json!({ "fields": { "add": [{ "name": "Zoe", "kind": "person" }] } });
+    for (asked, answer) in [(ways, json!({ "decline": true })), (names, add)] {
+        let holder = Connection::open(folder.path().join("scheduler.db")).unwrap();
+        holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let (status, problem) = family.answer("mom", &asked, answer).await;
+        assert_eq!((status, &problem["code"]), (503, &json!("SS-029")), "{problem}");
+        holder.execute_batch("COMMIT").unwrap();
+        let path = format!("/threads/{}?user_id=mom", asked["workflow_id"].as_str().unwrap());
+        let (_, failed) = family.get(&path).await;
+        assert_eq!((&failed["status"], &failed["waiting"]), (&json!("failed"), &Value::Null), "{failed}");
+    }
+}
+
 /// R-FAM-113, R-CLI-3: the sample family is there with its weeks, and made once.
 #[tokio::test]
 async fn the_sample_family_is_made_once() {

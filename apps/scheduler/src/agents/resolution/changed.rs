@@ -44,7 +44,9 @@ pub(super) fn instance(board: &Board, series: &Arc<Event>, start: Time) -> Resul
 /// A series stays on its days, because its rule names them.
 pub(super) fn moved(board: &Board, event: &Event, to: &Span) -> Result<(Event, Vec<Event>)> {
     let zone = Zone::named(&event.zone)?;
-    let mut after = Event { span: written(&zone, to)?, ..event.clone() };
+    let is_midnight = |time: Time| zone.wall(time).time() == jiff::civil::Time::midnight();
+    let is_all_day = event.is_all_day && is_midnight(to.start) && is_midnight(to.end);
+    let mut after = Event { span: written(&zone, to)?, is_all_day, ..event.clone() };
     count_change(&mut after);
     let Some(recurrence) = &event.recurrence else { return Ok((after, Vec::new())) };
     let (old, new) = (zone.wall(event.span.start), zone.wall(to.start));

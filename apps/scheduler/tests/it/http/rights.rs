@@ -172,14 +172,23 @@ async fn an_answer_that_cannot_be_done_is_refused() {
     assert!(done["result"]["event"]["start"].as_str().unwrap().contains("T18:00:00"), "{done}");
 }
 
-/// R-FAM-87, R-FAM-86: a time that is none is refused with its place, and the question stays.
+/// R-FAM-87, R-FAM-86, R-FAM-126: a time that is none, somebody unknown, the same one twice and a title without words are
+/// refused with their place, and the question stays.
 #[tokio::test]
-async fn a_time_that_is_none_is_refused() {
+async fn a_field_that_cannot_be_is_refused() {
     let family = served().await;
     let asked = family.say("mom", "Schedule soccer for Emma").await;
-    for field in ["start_time", "end_time"] {
-        let (status, problem) = family.answer("mom", &asked, json!({ "fields": { field: "tomorrow" } })).await;
-        assert_eq!((status, places(&problem)), (422, vec![&*format!("/answer/fields/{field}")]), "{problem}");
+    let rows = [
+        (json!({ "start_time": "tomorrow" }), "start_time"),
+        (json!({ "end_time": "tomorrow" }), "end_time"),
+        (json!({ "participants": ["emma", "nobody"] }), "participants/1"),
+        (json!({ "participants": ["emma", "emma"] }), "participants/1"),
+        (json!({ "resources": ["bus"] }), "resources/0"),
+        (json!({ "title": " " }), "title"),
+    ];
+    for (fields, place) in rows {
+        let (status, problem) = family.answer("mom", &asked, json!({ "fields": fields })).await;
+        assert_eq!((status, places(&problem)), (422, vec![&*format!("/answer/fields/{place}")]), "{problem}");
     }
     let fields = json!({ "fields": { "start_time": format!("{}T14:00:00-05:00", sunday(3)) } });
     let (status, done) = family.answer("mom", &asked, fields).await;
