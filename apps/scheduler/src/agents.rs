@@ -19,4 +19,4 @@ mod seen;
 mod taken;
 mod windows;
 
-pub(crate) use seen::{BUSY, may_change, seen_by, sees, title_for, zone_of};
+pub(crate) use seen::{BUSY, may_change, may_change_which, seen_by, sees, title_for, zone_of};

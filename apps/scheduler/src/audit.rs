@@ -44,6 +44,14 @@ pub struct Image {
     pub after: Option<Value>,
 }
 
+impl Image {
+    /// Whether it is an event that was or is on the calendar, and not only on its way.
+    pub(crate) fn is_on_calendar(&self) -> bool {
+        let is_confirmed = |event: &Value| event["status"] == "confirmed";
+        self.kind == Kind::Event && [&self.before, &self.after].into_iter().flatten().any(is_confirmed)
+    }
+}
+
 /// What kind of thing was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

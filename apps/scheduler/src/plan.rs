@@ -92,7 +92,9 @@ impl Plan {
     pub(crate) fn on(&self, board: &Board, asker: &str, now: Time) -> Result<Drawn> {
         let (mut event, mut changes) = self.wish.on(board, now)?;
         let mut drawn = with(board, &changes);
-        give_way(&mut drawn, &event);
+        if let Wish::New(new) = &self.wish {
+            give_way(&mut drawn, new);
+        }
         for way in &self.ways {
             let (after, more) = resolution::apply(&drawn, &event, way, asker, now)?;
             drawn = with(&drawn, &more);
@@ -269,7 +271,7 @@ pub(crate) fn required(member: &str) -> Participant {
 const A_YEAR: i64 = 366 * 24 * 3_600 * 1_000_000;
 
 /// Of two who propose for the same time the first one has it: proposals that came later do not stand in the way, or both
-/// would wait for each other.
+/// would wait for each other. A change is no proposal: nobody sees it before it is written, so that nobody waits for it.
 fn give_way(board: &mut Board, event: &Event) {
     let is_later = |other: &Event| (other.created_at, &other.id) > (event.created_at, &event.id);
     let later = board.events.values().filter(|other| other.status < EventStatus::Confirmed && is_later(other));

@@ -86,12 +86,7 @@ pub fn of_changes(
         let Change::Event(other) = change else { continue };
         // What an event is in the end is on the board: one way out may change it twice.
         let Some(other) = after.events.get(&other.id).filter(|other| other.id != event.id) else { continue };
-        let had = match before.events.get(&other.id) {
-            Some(old) => found(before, old, now)?.iter().map(|found| found.id(&old.id)).collect(),
-            None => Vec::<String>::new(),
-        };
-        let is_new = |found: &&Found| found.severity.is_blocking() && !had.contains(&found.id(&other.id));
-        for found in found(after, other, now)?.iter().filter(is_new) {
+        for found in anew(before, after, other, now)? {
             let conflict = found.conflict_of(other, &telling);
             if !others.contains(&conflict) {
                 others.push(conflict);
@@ -99,6 +94,33 @@ pub fn of_changes(
         }
     }
     Ok(Standing { own, others })
+}
+
+/// What blocks an event and did not on an earlier board, told to a member. A thing that was full then and is full again with
+/// others, or at another time of theirs, is new.
+///
+/// # Errors
+/// As for [`find`].
+pub(crate) fn find_new(
+    before: &Board,
+    after: &Board,
+    event: &Event,
+    from: Time,
+    member: &str,
+) -> Result<Vec<Conflict>> {
+    let telling = Telling::to(after, Viewer::Member(member))?;
+    Ok(anew(before, after, event, from)?.iter().map(|found| found.conflict(&event.id, &telling)).collect())
+}
+
+fn anew(before: &Board, after: &Board, event: &Event, from: Time) -> Result<Vec<Found>> {
+    let had = match before.events.get(&event.id) {
+        Some(old) => found(before, old, from)?,
+        None => Vec::new(),
+    };
+    let is_old = |one: &Found| had.iter().any(|old| old.key == one.key && one.met.is_subset(&old.met));
+    let mut found = found(after, event, from)?;
+    found.retain(|one| one.severity.is_blocking() && !is_old(one));
+    Ok(found)
 }
 
 fn found(board: &Board, event: &Event, from: Time) -> Result<Vec<Found>> {

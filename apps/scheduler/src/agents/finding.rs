@@ -27,6 +27,8 @@ pub(super) struct Found {
     pub(super) severity: Severity,
     /// The other events.
     pub(super) others: Vec<Arc<Event>>,
+    /// Every other event at any time of the event, and when it is then: what is the same elsewhere is another matter.
+    pub(super) met: BTreeSet<(String, Span)>,
     pub(super) members: BTreeSet<String>,
     pub(super) rule: Option<Arc<Rule>>,
     /// The first time of the event at which it does.
@@ -40,8 +42,8 @@ pub(super) struct Found {
 impl Found {
     /// Something that stands in the way at a time, hardly.
     pub(super) fn new(key: Key, first: Span) -> Self {
-        let (others, members) = (Vec::new(), BTreeSet::new());
-        Self { key, severity: Severity::Low, others, members, rule: None, first, at: first, count: 1 }
+        let (others, met, members) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        Self { key, severity: Severity::Low, others, met, members, rule: None, first, at: first, count: 1 }
     }
 
     /// A rule that is broken at a time.
@@ -61,6 +63,7 @@ impl Found {
                 found.count += 1;
                 found.severity = found.severity.max(self.severity);
                 found.members.extend(self.members);
+                found.met.extend(self.met);
             }
             None => drop(all.insert(self.key.clone(), self)),
         }

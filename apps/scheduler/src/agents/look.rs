@@ -123,22 +123,23 @@ impl<'a> Look<'a> {
     }
 
     fn find_people(&self, span: &Span, all: &mut BTreeMap<Key, Found>) {
-        let mut met: BTreeMap<usize, (Span, Severity, BTreeSet<String>)> = BTreeMap::new();
+        let mut met: BTreeMap<usize, (BTreeSet<Span>, Severity, BTreeSet<String>)> = BTreeMap::new();
         for participant in &self.event.participants {
             let severity = if participant.is_required { Severity::High } else { Severity::Medium };
             for entry in self.others(self.taken.of_member(&participant.member, *span)) {
-                let met = met.entry(entry.event).or_insert((entry.span, severity, BTreeSet::new()));
-                met.0 = met.0.min(entry.span);
+                let met = met.entry(entry.event).or_insert((BTreeSet::new(), severity, BTreeSet::new()));
+                met.0.insert(entry.span);
                 met.1 = met.1.max(severity);
                 met.2.insert(participant.member.clone());
             }
         }
-        for (place, (at, severity, members)) in met {
+        for (place, (times, severity, members)) in met {
             let other = self.taken.events()[place].event.clone();
             let severity = if other.priority == Priority::Critical { Severity::Critical } else { severity };
             let found = Found {
                 severity,
-                at,
+                at: times.first().copied().unwrap_or(*span),
+                met: times.into_iter().map(|time| (other.id.clone(), time)).collect(),
                 members,
                 others: vec![other.clone()],
                 ..Found::new(Key::Time(other.id.clone()), *span)
@@ -155,7 +156,9 @@ impl<'a> Look<'a> {
             let is_critical = events.iter().any(|event| event.priority == Priority::Critical);
             let severity = if is_critical { Severity::Critical } else { Severity::High };
             let at = users.first().map_or(*span, |entry| entry.span);
-            let found = Found { severity, at, others: events, ..Found::new(Key::Resource(resource.clone()), *span) };
+            let met = users.iter().map(|entry| (self.taken.kept(entry).event.id.clone(), entry.span)).collect();
+            let key = Key::Resource(resource.clone());
+            let found = Found { severity, at, others: events, met, ..Found::new(key, *span) };
             found.add_to(all);
         }
     }

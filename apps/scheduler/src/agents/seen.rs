@@ -2,6 +2,7 @@
 
 use superstep::Result;
 
+use crate::calendar::series::Which;
 use crate::calendar::{Board, Change, Event, Role, Visibility};
 use crate::zone::Zone;
 
@@ -64,6 +65,14 @@ pub(crate) fn zone_of(board: &Board, member: &str) -> Result<Zone> {
 pub(crate) fn may_change(board: &Board, member: &str, event: &Event) -> bool {
     let known = board.members.get(member);
     known.is_some_and(|known| known.role == Role::Parent || event.owner == known.id) && sees(board, member, event)
+}
+
+/// Whether a member may change an event, or those of its series that are meant. Who may change the one that stands for an
+/// instance may not for that change the others.
+pub(crate) fn may_change_which(board: &Board, member: &str, event: &Event, which: Which) -> bool {
+    let others = event.exception_of.as_ref().filter(|_| !matches!(which, Which::This(_)));
+    let series = others.and_then(|of| board.events.get(&of.series));
+    may_change(board, member, event) && series.is_none_or(|series| may_change(board, member, series))
 }
 
 /// The board with only what a member sees, to read their words on: what they do not see cannot be meant.

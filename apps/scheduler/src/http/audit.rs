@@ -11,6 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::asker::Asker;
 use super::instances::named;
 use super::refusal::in_the_way;
+use super::things::refused;
 use crate::agents::words;
 use crate::app::Office;
 use crate::audit::{Entry, Image, Kind};
@@ -42,10 +43,11 @@ pub(super) async fn undo(
     Body(undoing): Body<Undoing>,
 ) -> Result<Response, Problem> {
     let asker = Asker::new(&office, &undoing.user_id).await?;
-    match office.calendars().undo(office.family(), &undoing.user_id, asker.now).await? {
+    let undone = office.calendars().undo(office.family(), &undoing.user_id, asker.now).await;
+    match undone.map_err(refused)? {
         Undone::Done(done) => {
             let ids: Vec<&str> = done.changes.iter().filter_map(event_id).collect();
-            Ok(Json(json!({ "undone": undone(&done.changes, &asker), "events": ids })).into_response())
+            Ok(Json(json!({ "undone": sentence(&done.changes, &asker), "events": ids })).into_response())
         }
         Undone::Nothing => {
             let problem = Problem::conflict("there is nothing to take back");
@@ -106,8 +108,12 @@ fn thing(image: &Image, asker: &Asker) -> Option<String> {
         Kind::Conflicts => None,
         Kind::Event => {
             let event: Option<Event> = serde_json::from_value(value.clone()).ok();
-            let is_seen = event.as_ref().is_some_and(|event| asker.sees(event));
-            Some(match event.filter(|_| is_seen) {
+            Some(match event {
+                Some(event) if !asker.sees(&event) => "something private".to_owned(),
+                // What somebody else only thinks of is nobody's business yet.
+                Some(event) if !image.is_on_calendar() && event.owner != asker.member.id => {
+                    "something tentative".to_owned()
+                }
                 Some(event) => words::quoted(&event.title),
                 None => "something private".to_owned(),
             })
@@ -127,7 +133,7 @@ fn event_id(change: &Change) -> Option<&str> {
 }
 
 /// In a sentence; `asker` has the calendar as it was before.
-fn undone(changes: &[Change], asker: &Asker) -> String {
+fn sentence(changes: &[Change], asker: &Asker) -> String {
     let said = changes.iter().find_map(|change| match change {
         Change::Event(event) if event.status == EventStatus::Rejected => {
             Some(format!("{} is off the calendar again.", words::quoted(&event.title)))

@@ -43,7 +43,9 @@ impl Bringer<'_> {
 
     /// Why changes may not be; they are made already on `tried`.
     fn refusal(&self, changes: &[Change], tried: &Board) -> Result<Option<String>> {
-        let mut known = changes.iter().filter_map(|change| self.known(change));
+        let known = changes.iter().filter_map(|change| self.known(change));
+        // One that stands for an instance changes the series, even where it is new.
+        let mut known = known.chain(changes.iter().filter_map(|change| self.series(change)));
         if known.any(|event| !may_change(self.board, self.user, event)) {
             return Ok(Some("it is on the calendar, and not yours to change".to_owned()));
         }
@@ -76,6 +78,12 @@ impl Bringer<'_> {
             _ => return None,
         };
         self.board.events.get(id).map(AsRef::as_ref)
+    }
+
+    /// The series that a change makes an instance of otherwise.
+    fn series(&self, change: &Change) -> Option<&Event> {
+        let Change::Event(event) = change else { return None };
+        self.board.events.get(&event.exception_of.as_ref()?.series).map(AsRef::as_ref)
     }
 }
 

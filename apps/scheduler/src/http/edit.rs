@@ -11,10 +11,11 @@ use superstep::{Code, Error};
 use superstep_server::{Asks, Body, Problem};
 use utoipa::IntoParams;
 
-use super::asker::{Asker, may_change};
+use super::asker::Asker;
 use super::instances::{missing, shown};
 use super::patch::{Edited, Patch, Scope, wall, which};
 use super::refusal::blocked;
+use crate::agents::may_change_which;
 use crate::app::Office;
 use crate::calendar::{Board, Change, Event, series};
 use crate::models::EventStatus;
@@ -91,11 +92,12 @@ pub(super) async fn remove(
     let decide = move |board: &Board| {
         let gone = || Error::new(Code::NotFound, format!("there is no event `{id}`"));
         let event = board.events.get(&id).ok_or_else(gone)?;
-        if !may_change(board, &asked.user_id, event) {
+        let occurrence = asked.occurrence.as_deref().map(wall).transpose()?;
+        let which = which(event, asked.which, occurrence)?;
+        if !may_change_which(board, &asked.user_id, event, which) {
             return Err(Error::new(Code::PolicyRefused, "this event is not yours to cancel"));
         }
-        let occurrence = asked.occurrence.as_deref().map(wall).transpose()?;
-        series::cancel(board, &id, which(event, asked.which, occurrence)?, now)
+        series::cancel(board, &id, which, now)
     };
     let changed = office.calendars().change(office.family(), &user, "cancel", decide).await?;
     let of_events = |change: &&Change| matches!(change, Change::Event(_) | Change::RemoveEvent(_));

@@ -9,9 +9,8 @@ use superstep::core::time::Time;
 use superstep::{Code, Error, Result};
 use utoipa::ToSchema;
 
-use super::asker::may_change;
 use super::refusal::wrong;
-use crate::agents::{conflicts, words};
+use crate::agents::{conflicts, may_change_which, words};
 use crate::calendar::series::{self, Which};
 use crate::calendar::{Board, Change, Event, Flexibility, Participant, Priority, Recurrence, Span, check_rule};
 use crate::models::{Conflict, ConflictType};
@@ -141,11 +140,11 @@ impl Patch {
     pub(super) fn on(&self, board: &Board, id: &str, now: Time, zone: &Zone) -> Result<Edited> {
         let missing = || Error::new(Code::NotFound, format!("there is no event `{id}`"));
         let known = board.events.get(id).ok_or_else(missing)?;
-        if !may_change(board, &self.user_id, known) {
-            return Err(Error::new(Code::PolicyRefused, "this event is not yours to change"));
-        }
         let occurrence = self.occurrence.as_deref().map(wall).transpose()?;
         let which = which(known, self.which, occurrence)?;
+        if !may_change_which(board, &self.user_id, known, which) {
+            return Err(Error::new(Code::PolicyRefused, "this event is not yours to change"));
+        }
         let seen = seen(known, occurrence)?;
         let (mut met, mut applied) = (None, Ok(()));
         let changes = series::edit(board, id, which, now, |event| {

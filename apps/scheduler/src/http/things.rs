@@ -192,15 +192,16 @@ pub(super) async fn remove(
         None => Err(missing(kind, &id)),
     };
     let changed = office.calendars().change(office.family(), &asker.member.id, &action, decide).await;
-    match changed {
-        Ok(_) => Ok(StatusCode::NO_CONTENT),
-        // That something names it is how things stand, and nothing wrong with the request.
-        Err(error) if error.code() == Code::TypeMismatch => {
-            let problem = Problem::conflict(error.message());
-            Err(error.advice().into_iter().fold(problem, |problem, advice| problem.hint(advice)))
-        }
-        Err(error) => Err(error.into()),
+    changed.map(|_| StatusCode::NO_CONTENT).map_err(refused)
+}
+
+/// Why something cannot go: that something names it is how things stand, and nothing wrong with the request.
+pub(super) fn refused(error: Error) -> Problem {
+    if error.code() != Code::TypeMismatch {
+        return error.into();
     }
+    let problem = Problem::conflict(error.message());
+    error.advice().into_iter().fold(problem, |problem, advice| problem.hint(advice))
 }
 
 /// Who asks, and what they send: parents only.

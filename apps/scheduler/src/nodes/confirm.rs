@@ -10,7 +10,7 @@ use superstep::core::time::Time;
 use superstep::{Ask, Code, Ctx, Cx, Error, NodeError, Result, View};
 
 use super::told::{ended, json, or_failed, proposed, reject};
-use crate::agents::{may_change, title_for, words, zone_of};
+use crate::agents::{may_change_which, title_for, words, zone_of};
 use crate::audit::{Entry, Kind};
 use crate::calendar::{Board, Event, Span, series};
 use crate::home::{self, Home};
@@ -172,7 +172,8 @@ fn remembered(entry: &Entry, proposed: &ProposedEvent) -> Result<Event> {
 }
 
 fn check_right(board: &Board, who: &str, target: &Target, what: &str) -> Result<()> {
-    match board.events.get(&target.event).filter(|event| !may_change(board, who, event)) {
+    let is_barred = |event: &&Arc<Event>| !may_change_which(board, who, event, target.which);
+    match board.events.get(&target.event).filter(is_barred) {
         None => Ok(()),
         Some(event) => {
             let fact = format!("{} is not yours to {what}", words::quoted(&title_for(board, who, event)));

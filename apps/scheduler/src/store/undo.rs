@@ -4,13 +4,13 @@
 //! change was made, so that a conflict that the family lived with then is none that stands in the way now.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use superstep::Result;
 use superstep::core::time::Time;
+use superstep::{Code, Error, Result};
 
 use super::cell::damaged;
 use super::flow::Work;
@@ -18,7 +18,7 @@ use super::plan::Decision;
 use super::{Calendars, Changed};
 use crate::agents::{conflicts, scan};
 use crate::audit::{Entry, Image, Kind};
-use crate::calendar::{Board, Change, Event, Resource};
+use crate::calendar::{Board, Change, Event, Resource, Role};
 use crate::models::{Conflict, ConflictType, EventStatus};
 
 /// For how long a change can be taken back, in microseconds: ten minutes.
@@ -44,7 +44,7 @@ impl Calendars {
     /// Calendars that were made stay, empty; conflicts are looked for anew by [`scan`](super::Options::scan).
     ///
     /// # Errors
-    /// As [`Calendars::change`].
+    /// As [`Calendars::change`]; `PolicyRefused` where it changes the family, and who asks is no parent any more.
     pub async fn undo(&self, family: &str, who: &str, now: Time) -> Result<Undone> {
         let outcome = Arc::new(OnceLock::new());
         let (told, person) = (outcome.clone(), who.to_owned());
@@ -54,6 +54,7 @@ impl Calendars {
                 Some(entry) => match touched_since(entries, entry) {
                     touched if touched.is_empty() => {
                         let changes = reverse(entry, now)?;
+                        check_right(board, entry, &changes, &person)?;
                         let room = Room { board, then: before(board, entries, entry)?, changes: &changes, now };
                         match room.missing(&person)? {
                             blocking if blocking.is_empty() => {
@@ -94,15 +95,32 @@ fn find<'a>(entries: &'a [Entry], who: &str) -> Option<&'a Entry> {
 /// Whether a family sees the difference: an event on its way is none.
 fn shows(image: &Image) -> bool {
     match image.kind {
-        Kind::Event => [&image.before, &image.after].into_iter().any(|event| is_confirmed(event.as_ref())),
+        Kind::Event => image.is_on_calendar(),
         Kind::Calendar => image.before.is_some(),
         Kind::Conflicts => false,
         Kind::Family | Kind::Member | Kind::Resource | Kind::Rule => true,
     }
 }
 
-fn is_confirmed(event: Option<&Value>) -> bool {
-    event.is_some_and(|event| event["status"] == "confirmed")
+/// Lets parents pass where the family changes: who may not do that does not do so by taking something back either. They are
+/// a parent afterwards too, so that there is one.
+fn check_right(board: &Board, entry: &Entry, changes: &[Change], who: &str) -> Result<()> {
+    let is_family = |image: &Image| matches!(image.kind, Kind::Family | Kind::Member | Kind::Resource | Kind::Rule);
+    if !entry.images.iter().any(is_family) {
+        return Ok(());
+    }
+    let after = with(board, changes);
+    let is_parent = |board: &Board| board.members.get(who).is_some_and(|one| one.role == Role::Parent);
+    if is_parent(board) && is_parent(&after) {
+        return Ok(());
+    }
+    Err(Error::new(Code::PolicyRefused, format!("`{who}` may not change the family")).help("a parent may"))
+}
+
+fn with(board: &Board, changes: &[Change]) -> Board {
+    let mut after = board.clone();
+    changes.iter().for_each(|change| after.apply(change.clone()));
+    after
 }
 
 /// What later changes have in common with one: the same thing, or an instance of the same series.
@@ -155,30 +173,38 @@ impl Room<'_> {
     /// What would block a confirmed event that comes back, or be too much for a thing that becomes smaller, and did not when
     /// it was so before; told to somebody.
     fn missing(&self, who: &str) -> Result<Vec<Conflict>> {
-        let mut after = self.board.clone();
-        self.changes.iter().for_each(|change| after.apply(change.clone()));
+        let after = with(self.board, self.changes);
         let mut missing = Vec::new();
+        let back: BTreeMap<&str, &Event> =
+            self.changes.iter().filter_map(|change| self.back(&after, change)).map(|one| (&*one.id, one)).collect();
+        for event in back.into_values() {
+            missing.extend(conflicts::find_new(&self.then, &after, event, self.now, who)?);
+        }
         for change in self.changes {
-            match change {
-                Change::Event(event) if event.status == EventStatus::Confirmed => {
-                    let had = match self.then.events.get(&event.id) {
-                        Some(old) => conflicts::find_as(&self.then, old, self.now, who)?,
-                        None => Vec::new(),
-                    };
-                    missing.extend(anew(conflicts::find_as(&after, event, self.now, who)?, &had));
-                }
-                Change::Resource(thing) if self.is_smaller(thing) => {
-                    let of_it = |one: &Conflict| {
-                        one.kind == ConflictType::ResourceConflict
-                            && one.id.starts_with(&format!("resource_conflict:{}:", thing.id))
-                    };
-                    let had = scan::all(&self.then, self.now)?;
-                    missing.extend(anew(scan::all(&after, self.now)?, &had).into_iter().filter(of_it));
-                }
-                _ => {}
+            let Change::Resource(thing) = change else { continue };
+            if !self.is_smaller(thing) {
+                continue;
             }
+            let of_it = |one: &Conflict| {
+                one.kind == ConflictType::ResourceConflict
+                    && one.id.starts_with(&format!("resource_conflict:{}:", thing.id))
+            };
+            let had = scan::all(&self.then, self.now)?;
+            missing.extend(anew(scan::all(&after, self.now)?, &had).into_iter().filter(of_it));
         }
         Ok(missing)
+    }
+
+    /// The confirmed event that a change brings back: where what stands for an instance goes, its series has that one again.
+    fn back<'b>(&'b self, after: &'b Board, change: &'b Change) -> Option<&'b Event> {
+        let gone = match change {
+            Change::Event(event) if event.status == EventStatus::Confirmed => return Some(event),
+            Change::Event(event) => event,
+            Change::RemoveEvent(id) => self.board.events.get(id)?.as_ref(),
+            _ => return None,
+        };
+        let series = after.events.get(&gone.exception_of.as_ref()?.series)?;
+        Some(series.as_ref()).filter(|series| series.status == EventStatus::Confirmed)
     }
 
     fn is_smaller(&self, thing: &Resource) -> bool {

@@ -209,11 +209,18 @@ impl Work<'_> {
 
     fn other(&self, id: &str) -> Result<&Arc<Event>> {
         let other = self.board.events.get(id).ok_or_else(|| refused(format!("there is no event `{id}`")))?;
-        if may_change(&self.board, self.asker, other) {
-            return Ok(other);
+        if !may_change(&self.board, self.asker, other) {
+            let name = self.board.members.get(self.asker).map_or("whoever asks", |member| member.name.as_str());
+            return Err(Error::new(
+                Code::PolicyRefused,
+                format!("{name} may not change what belongs to somebody else"),
+            ));
         }
-        let name = self.board.members.get(self.asker).map_or("whoever asks", |member| member.name.as_str());
-        Err(Error::new(Code::PolicyRefused, format!("{name} may not change what belongs to somebody else")))
+        // What is only proposed belongs to another conversation.
+        match other.status {
+            EventStatus::Confirmed => Ok(other),
+            _ => Err(refused(format!("`{id}` is not on the calendar yet"))),
+        }
     }
 }
 

@@ -136,6 +136,21 @@ fn a_child_does_not_move_what_belongs_to_others() {
     assert_eq!(apply(&flexible("dad"), &soccer(), way, "mom", now()).unwrap().1.len(), 2);
 }
 
+/// R-FAM-87, R-FAM-93, R-FAM-107: what is only proposed belongs to another conversation: no way moves or cancels it, not one
+/// that somebody changed either.
+#[test]
+fn no_way_touches_what_is_only_proposed() {
+    let important = soccer().priority(Priority::High);
+    let flexible = chess().flexibility(Flexibility::Flexible);
+    let data = ways(&family().with(flexible.clone()), &important);
+    let open = family().with(flexible.proposed());
+    for start in ["Move “Chess”", "Cancel “Chess”"] {
+        let way = data.proposed_resolutions.iter().find(|way| way.description.starts_with(start)).unwrap();
+        let error = apply(&open, &important, way, "mom", now()).unwrap_err();
+        assert!(error.code() == superstep::Code::InvalidResume && error.message().contains("not on the calendar yet"));
+    }
+}
+
 /// R-FAM-107: where two others are in the way, moving one solves half.
 #[test]
 fn moving_one_of_two_solves_half() {

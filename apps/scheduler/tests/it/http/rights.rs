@@ -135,6 +135,131 @@ async fn a_changed_way_harms_nobody() {
     assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
 }
 
+/// R-FAM-91, R-FAM-107, R-FAM-120: while Mom thinks about moving the shopping, which has the car, Dad gets the car for the
+/// time it would move to: the car is not booked twice, neither by the way nor by one that she changes.
+#[tokio::test]
+async fn a_way_that_moves_another_event_books_nothing_twice() {
+    let day = sunday(3);
+    let shopping = event("Shopping", ("dad", "dad"), day, (14, 15));
+    let shopping = Event { resources: vec!["car".to_owned()], flexibility: Flexibility::Flexible, ..shopping };
+    let family = with(board([shopping])).await;
+    let asked = family.say("mom", &soccer(day)).await;
+    let moving = way(&asked, "Move “Shopping”");
+    assert!(moving["description"].as_str().unwrap().contains("3:00 pm to 4:00 pm"), "{moving}");
+    family.plan("dad", &format!("Schedule errands for Mom on {day} at 3pm with the car")).await;
+    let (status, problem) = family.answer("mom", &asked, json!({ "resolution": moving })).await;
+    assert_eq!((status, places(&problem)), (422, vec!["/answer/resolution"]), "{problem}");
+    let (status, again) = family.answer("mom", &asked, json!({ "resolution_id": moving["resolution_id"] })).await;
+    assert_eq!((status, &again["status"]), (200, &json!("awaiting_user")), "{again}");
+    assert_eq!(drives(&family, day).await, [pair("14:00", "15:00"), pair("15:00", "16:00")]);
+}
+
+/// R-FAM-93, R-FAM-106: what somebody else proposes counts as taken for a change too, however old the event is.
+#[tokio::test]
+async fn a_change_sees_what_others_propose() {
+    let day = sunday(3);
+    let shopping = event("Shopping", ("mom", "mom"), day, (10, 11));
+    let shopping = Event { resources: vec!["car".to_owned()], ..shopping };
+    let family = with(board([shopping, event("Dentist", ("mom", "emma"), day, (14, 15))])).await;
+    let soccer = family.say("dad", &soccer(day)).await;
+    assert!(!ways(&soccer).is_empty());
+    let asked = family.say("mom", "Move the shopping to 2pm").await;
+    assert!(!ways(&asked).is_empty());
+    let told = asked["waiting"]["conflicts"][0]["details"].as_str().unwrap();
+    assert!(told.contains("The car is taken by") && told.contains("(tentative)"), "{told}");
+}
+
+/// A weekly series of Mom's, twice.
+fn dancing(day: Date) -> Event {
+    let rule = Recurrence { rule: "FREQ=WEEKLY;COUNT=2".to_owned(), left_out: Vec::new(), added: Vec::new() };
+    Event { recurrence: Some(rule), ..event("Dancing", ("mom", "mom"), day, (15, 16)) }
+}
+
+/// R-FAM-98, R-FAM-109: who may change the one that they take part in may not for that change or cancel the others of a
+/// series that they do not see, neither directly nor by words.
+#[tokio::test]
+async fn one_of_a_series_is_no_handle_on_all() {
+    let (day, next) = (sunday(3), sunday(4));
+    let series = in_private(dancing(day));
+    let of = ExceptionOf { series: series.id.clone(), start: day.at(15, 0, 0, 0) };
+    let moved = in_private(event("Moved", ("mom", "dad"), day, (18, 19)));
+    let moved = Event { exception_of: Some(of), title: "Dancing".to_owned(), uid: series.uid.clone(), ..moved };
+    let family = with(board([series, moved])).await;
+    for which in ["all", "following"] {
+        let (status, problem) = family.delete(&format!("/events/moved?user_id=dad&which={which}")).await;
+        assert_eq!(status, 403, "{which}: {problem}");
+        let body = json!({ "user_id": "dad", "which": which, "title": "Pub" });
+        let (status, problem) = family.patch("/events/moved", body).await;
+        assert_eq!(status, 403, "{which}: {problem}");
+    }
+    let asked = family.say("dad", "Cancel all dancing").await;
+    if asked["waiting"]["kind"] == "confirmation" {
+        family.answer("dad", &asked, json!({ "confirm": true })).await;
+    }
+    let titles = async |day: Date| -> Vec<Value> {
+        family.on("mom", day).await.iter().map(|one| one["title"].clone()).collect()
+    };
+    assert_eq!((titles(day).await, titles(next).await), (vec![json!("Dancing")], vec![json!("Dancing")]));
+    let (status, changed) = family.patch("/events/moved", json!({ "user_id": "dad", "title": "Tango" })).await;
+    assert_eq!((status, titles(day).await), (200, vec![json!("Tango")]), "{changed}");
+    let (status, gone) = family.delete("/events/moved?user_id=dad&which=this").await;
+    assert_eq!((status, titles(day).await, titles(next).await), (200, vec![], vec![json!("Dancing")]), "{gone}");
+}
+
+/// R-FAM-98, R-FAM-99: a file changes no single one of a series that is not theirs who bring it.
+#[tokio::test]
+async fn a_file_changes_no_instance_of_others() {
+    let day = sunday(3);
+    let family = with(board([dancing(day)])).await;
+    let date = day.to_string().replace('-', "");
+    let file = format!(
+        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//t//t//EN\r\nBEGIN:VEVENT\r\nUID:Dancing@test\r\n\
+         RECURRENCE-ID;TZID={zone}:{date}T150000\r\nDTSTART;TZID={zone}:{date}T200000\r\n\
+         DTEND;TZID={zone}:{date}T210000\r\nSUMMARY:Mine\r\nSEQUENCE:9\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n",
+        zone = sample::ZONE,
+    );
+    let bring = async |user: &str| -> Value {
+        family.bring(&format!("user_id={user}"), file.clone()).await.json().await.unwrap()
+    };
+    let emmas = bring("emma").await;
+    assert_eq!(emmas["created"], 0, "{emmas}");
+    assert!(emmas["skipped"][0]["reason"].as_str().unwrap().contains("not yours"), "{emmas}");
+    assert_eq!(family.on("mom", day).await[0]["title"], "Dancing");
+    let moms = bring("mom").await;
+    assert_eq!((&moms["created"], &family.on("mom", day).await[0]["title"]), (&json!(1), &json!("Mine")), "{moms}");
+}
+
+/// R-FAM-93, R-FAM-95: who did what does not tell others what somebody only thinks of.
+#[tokio::test]
+async fn what_is_only_proposed_is_nobodys_business() {
+    let day = sunday(3);
+    let family = with(board([event("Dentist", ("mom", "emma"), day, (14, 15))])).await;
+    let asked = family.say("dad", &soccer(day)).await;
+    assert!(!ways(&asked).is_empty());
+    let newest = async |user: &str| -> String {
+        let told = family.get(&format!("/audit?user_id={user}&limit=1")).await.1;
+        told["entries"][0]["text"].as_str().unwrap().to_owned()
+    };
+    assert!(newest("mom").await.ends_with(" something tentative"), "{}", newest("mom").await);
+    assert!(newest("dad").await.ends_with(" “Soccer practice”"), "{}", newest("dad").await);
+    let id = ways(&asked)[0]["resolution_id"].clone();
+    let (_, done) = family.answer("dad", &asked, json!({ "resolution_id": id })).await;
+    assert_eq!(done["status"], "completed", "{done}");
+    assert_eq!(newest("mom").await, "Dad: confirm “Soccer practice”");
+}
+
+/// R-FAM-112, R-FAM-95: taking back a new thing that somebody uses by now is refused as how things stand.
+#[tokio::test]
+async fn a_thing_that_is_used_is_not_taken_back() {
+    let day = sunday(3);
+    let family = with(board([event("Ride", ("dad", "dad"), day, (14, 15))])).await;
+    let bike = json!({ "user_id": "mom", "name": "Bike", "type": "vehicle", "capacity": 1 });
+    assert_eq!(family.post("/resources", bike).await.0, 201);
+    assert_eq!(family.patch("/events/ride", json!({ "user_id": "dad", "resources": ["bike"] })).await.0, 200);
+    let (status, problem) = family.post("/undo", json!({ "user_id": "mom" })).await;
+    assert!(status == 409 && problem["detail"].as_str().unwrap().contains("still names it"), "{problem}");
+}
+
 /// R-FAM-87: an answer that cannot be done is refused with its place, and the conversation goes on waiting; of a way that
 /// was changed only what it is now must be said.
 #[tokio::test]
@@ -231,10 +356,8 @@ async fn words_do_not_find_what_is_private() {
 #[tokio::test]
 async fn what_was_moved_out_of_sight_is_not_at_its_old_time() {
     let day = sunday(3);
-    let rule = Recurrence { rule: "FREQ=WEEKLY;COUNT=2".to_owned(), left_out: Vec::new(), added: Vec::new() };
     let both = ["mom", "dad"].map(|id| Participant { member: id.to_owned(), is_required: true });
-    let series = in_private(event("Dancing", ("mom", "mom"), day, (15, 16)));
-    let series = Event { participants: both.to_vec(), recurrence: Some(rule), ..series };
+    let series = Event { participants: both.to_vec(), ..in_private(dancing(day)) };
     let of = ExceptionOf { series: series.id.clone(), start: day.at(15, 0, 0, 0) };
     let moved = in_private(event("Moved", ("mom", "mom"), day, (18, 19)));
     let moved = Event { exception_of: Some(of), title: "Dancing".to_owned(), uid: series.uid.clone(), ..moved };

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use superstep::Code;
 use superstep::core::port::Clock;
 use superstep::core::time::Time;
 use superstep::testing::ManualClock;
-use superstep_scheduler::calendar::{Change, Event, Family, Participant};
+use superstep_scheduler::calendar::{Change, Event, Family, Participant, Role, Span};
 use superstep_scheduler::models::EventStatus;
 use superstep_scheduler::store::{Calendars, Changed, Confirmation, Undone};
 
-use super::family::{belongings, event, later_piano, piano, put, resource, smiths};
+use super::family::{belongings, event, later_piano, member, piano, put, resource, smiths, time};
 use super::place::Place;
 use super::{clock, smiths as open_smiths};
 
@@ -160,5 +161,51 @@ on_both! {
         assert_eq!(refused, Undone::Touched(vec!["later-piano".to_owned()]));
         undone(&calendars, "mom", &clock).await;
         assert!(undone(&calendars, "dad", &clock).await.board.events.is_empty());
+    }
+
+    /// R-FAM-112, R-FAM-91, R-FAM-98: one of a series that was moved does not go back to where somebody has the car by now,
+    /// even where an earlier one of the series always was without it.
+    #[tokio::test]
+    async fn a_moved_instance_goes_back_only_where_there_is_room(place: Place) {
+        let (clock, calendars) = settled(&place).await;
+        let at = |id: &str, day: u32| Event {
+            span: Span::new(
+                time(&format!("2026-01-{day}T17:00:00-05:00")),
+                time(&format!("2026-01-{day}T18:00:00-05:00")),
+            )
+            .unwrap(),
+            ..event(id, 0, EventStatus::Confirmed)
+        };
+        write(&calendars, "emma", Event { is_all_day: false, ..piano() }).await;
+        write(&calendars, "emma", at("bank", 15)).await;
+        write(&calendars, "dad", later_piano()).await;
+        write(&calendars, "mom", at("shopping", 20)).await;
+        let before = calendars.board("smith").await.unwrap();
+        let refused = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
+        let Undone::Blocked(conflicts) = refused else { panic!("{refused:?}") };
+        assert_eq!(conflicts.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["resource_conflict:piano:car"]);
+        assert_eq!(calendars.board("smith").await.unwrap(), before);
+        undone(&calendars, "mom", &clock).await;
+        let done = undone(&calendars, "dad", &clock).await;
+        assert_eq!(done.board.events.keys().collect::<Vec<_>>(), ["bank", "piano"]);
+    }
+
+    /// R-FAM-112, R-FAM-95: who is no parent any more does not change the family by taking something back, so that a parent
+    /// stays.
+    #[tokio::test]
+    async fn taking_back_asks_for_the_same_right(place: Place) {
+        let (clock, calendars) = settled(&place).await;
+        let make = async |who: &str, whom: &str, role: Role| {
+            let change = Change::Member(member(whom, role));
+            calendars.change("smith", who, "change_member", |_| Ok(vec![change])).await.unwrap();
+        };
+        make("mom", "dad", Role::Child).await;
+        make("mom", "dad", Role::Parent).await;
+        make("dad", "mom", Role::Child).await;
+        let refused = calendars.undo("smith", "mom", now(&clock)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::PolicyRefused);
+        let done = undone(&calendars, "dad", &clock).await;
+        assert_eq!(done.board.members["mom"].role, Role::Parent);
+        assert_eq!(undone(&calendars, "mom", &clock).await.board.members["dad"].role, Role::Child);
     }
 }
