@@ -6,11 +6,13 @@ use serde_json::Value;
 use superstep::core::time::Time;
 use superstep::{Error, Result};
 
-use crate::calendar::{Board, Span};
+use crate::agents::words;
+use crate::calendar::{Board, Span, check_rule};
 use crate::models::EventType;
-use crate::parser::{self, Missing, Understood, UnknownName};
+use crate::parser::{self, Missing, Part, Scope, Understood, UnknownName};
 use crate::plan::Plan;
 use crate::state::Scheduler;
+use crate::workflow::{LEAST_CONFIDENCE, SURE};
 use crate::zone::Zone;
 
 /// Whether the user confirmed what was half understood.
@@ -151,13 +153,29 @@ impl Fields {
             false => self.participants.is_some(),
         };
         understood.unknown.retain(|unknown| !self.ignore.contains(&unknown.text) && !is_settled(unknown));
+        understood.doubts.retain(|doubt| !self.settles(doubt.about));
+        // What may be meant in two ways is confirmed where it was at least half understood.
+        let is_clear =
+            understood.doubts.is_empty() || (self.confirm && understood.confidence.value() >= LEAST_CONFIDENCE);
         if self.confirm {
             understood.doubts.clear();
         }
-        let is_settled = understood.missing.is_empty() && understood.problems.is_empty();
-        let names_one = understood.which.len() == 1 || data.event_type == EventType::Create;
+        let is_settled = is_clear && understood.missing.is_empty() && understood.problems.is_empty();
+        let names_one = understood.which.len() == 1 || understood.data.event_type == EventType::Create;
         if is_settled && names_one && *self != Self::default() {
-            understood.confidence = understood.confidence.at_least(crate::workflow::SURE);
+            understood.confidence = understood.confidence.at_least(SURE);
+        }
+    }
+
+    /// Whether it was said what was in doubt.
+    fn settles(&self, about: Part) -> bool {
+        match about {
+            Part::Title => self.title.is_some(),
+            Part::Date | Part::Time => self.start_time.is_some(),
+            Part::Length => self.end_time.is_some(),
+            Part::Person => self.participants.is_some(),
+            Part::Resource => self.resources.is_some(),
+            _ => false,
         }
     }
 
@@ -168,9 +186,13 @@ impl Fields {
         }
         // A family whose zone is unknown cannot be stored.
         let Ok(zone) = Zone::named(&board.family.zone) else { return };
+        if understood.data.event_type == EventType::Cancel {
+            return self.choose_instance(understood, board, &zone, now);
+        }
         understood.missing.retain(|one| !matches!(one, Missing::Date | Missing::Time));
         understood.problems.clear();
-        match self.time(understood, &zone, now) {
+        let span = self.time(understood, &zone, now).and_then(|span| first_of(understood, span, &zone));
+        match span {
             Ok(span) => {
                 let is_midnight = |time: Time| zone.wall(time).time() == jiff::civil::Time::midnight();
                 understood.is_all_day &= is_midnight(span.start) && is_midnight(span.end);
@@ -178,6 +200,34 @@ impl Fields {
                 understood.within = None;
             }
             Err(problem) => understood.problems.push(problem),
+        }
+    }
+
+    /// A cancellation has no new time: what was said is which one of the event is not to be.
+    fn choose_instance(&self, understood: &mut Understood, board: &Board, zone: &Zone, now: Time) {
+        let [id] = understood.which.as_slice() else { return };
+        let (Some(event), Some(text)) = (board.events.get(id), &self.start_time) else { return };
+        understood.problems.clear();
+        let start = match Time::parse_event(text, zone.name()) {
+            Ok(start) => start,
+            Err(fault) => return understood.problems.push(fault.message),
+        };
+        let moment = Time::from_unix_micros(start.as_unix_micros().saturating_add(1)).ok();
+        let moment = moment.and_then(|next| Span::new(start, next));
+        let then = moment.and_then(|moment| board.instances_of(event, &moment).ok()).unwrap_or_default();
+        let one = then.iter().map(|one| one.span).find(|span| span.start == start && span.end > now);
+        let Some(one) = one else {
+            let wall = zone.wall(start);
+            let problem = format!("There is no {} on {}.", words::quoted(&event.title), words::moment(wall));
+            return understood.problems.push(problem);
+        };
+        // Nothing else can be missing of a cancellation.
+        understood.missing.clear();
+        understood.instance = Some(one);
+        (understood.data.start_time, understood.data.end_time) = (Some(one.start), Some(one.end));
+        if event.recurrence.is_some() && understood.scope.is_none() {
+            understood.scope = Some(Scope::This);
+            understood.doubts.retain(|doubt| doubt.about != Part::Scope);
         }
     }
 
@@ -201,6 +251,20 @@ impl Fields {
             (problem, _) => Err(problem.unwrap_or_else(|| "then it ends before it starts".to_owned())),
         }
     }
+}
+
+/// The time of the first of a series that begins then: its rule may fall on other days.
+fn first_of(understood: &Understood, span: Span, zone: &Zone) -> Result<Span, String> {
+    let data = &understood.data;
+    let Some(rule) = data.recurrence_rule.as_ref().filter(|_| data.event_type == EventType::Create) else {
+        return Ok(span);
+    };
+    let told = |error: Error| error.message().to_owned();
+    let start = check_rule(rule, zone.wall(span.start), zone).and_then(|checked| zone.instant(checked.first));
+    let start = start.map_err(told)?;
+    let end = start.as_unix_micros().saturating_add(span.minutes() * 60_000_000);
+    let end = Time::from_unix_micros(end).map_err(|fault| fault.message)?;
+    Ok(Span { start, end: zone.written(end).map_err(told)? })
 }
 
 pub(crate) fn is_confirmed(state: &Scheduler) -> bool {

@@ -1,11 +1,14 @@
 //! Asks what is meant, and takes the answer back to where it is read.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use superstep::core::time::Time;
 use superstep::{Ask, Ctx, Cx, NodeError, Result, View};
 
 use super::told::ended;
 use crate::agents::{words, zone_of};
-use crate::calendar::Board;
+use crate::calendar::{Board, Event, Span};
 use crate::home::{self, Home};
 use crate::models::{Role, Said as Line};
 use crate::notes::{self, NewKind, Said};
@@ -30,7 +33,7 @@ pub(crate) async fn request_clarification(
         return Ok(ended(update, WorkflowStatus::Failed, sorry, now));
     }
     let understood = notes::understood(&state)?;
-    let shown = cx.once("question", async { question(&state, &understood, &*home.board().await?) }).await?;
+    let shown = cx.once("question", async { question(&state, &understood, (&*home.board().await?, now)) }).await?;
     let text = shown["question"].as_str().unwrap_or_default().to_owned();
     let said = ask.with("clarification", &shown, &text, Some(schema(&understood)?)).await?;
     let said: Said = serde_json::from_value(said)?;
@@ -44,7 +47,7 @@ pub(crate) async fn request_clarification(
     Ok(update.notes((notes::ANSWERS.to_owned(), serde_json::to_value(answers)?)))
 }
 
-fn question(state: &Scheduler, understood: &Understood, board: &Board) -> Result<Value> {
+fn question(state: &Scheduler, understood: &Understood, (board, now): (&Board, Time)) -> Result<Value> {
     let zone = zone_of(board, &state.user_id)?;
     let problems = notes::problems(state);
     let no_time = state.current_step == Step::Scheduling;
@@ -60,11 +63,10 @@ fn question(state: &Scheduler, understood: &Understood, board: &Board) -> Result
         "Did I understand you right?".to_owned()
     };
     let several = (understood.which.len() > 1).then_some(&understood.which);
-    let choices = several
-        .into_iter()
-        .flatten()
-        .filter_map(|id| board.events.get(id))
-        .map(|event| json!({ "id": event.id, "label": event.title, "detail": words::stretch(&zone, &event.span) }));
+    let choices = several.into_iter().flatten().filter_map(|id| board.events.get(id)).map(|event| {
+        let when = words::stretch(&zone, &coming(board, event, now).unwrap_or(event.span));
+        json!({ "id": event.id, "label": event.title, "detail": when })
+    });
     let near = understood.unknown.iter().flat_map(|unknown| &unknown.near).map(|id| {
         let name = board.members.get(id).map(|member| member.name.clone());
         let name = name.or_else(|| board.resources.get(id).map(|resource| resource.name.clone()));
@@ -87,6 +89,13 @@ fn question(state: &Scheduler, understood: &Understood, board: &Board) -> Result
         "missing": understood.missing,
         "choices": choices.chain(either).chain(near).chain(add).collect::<Vec<_>>(),
     }))
+}
+
+/// When an event is next.
+fn coming(board: &Board, event: &Arc<Event>, now: Time) -> Option<Span> {
+    let end = Time::from_unix_micros(now.as_unix_micros().saturating_add(400 * 86_400_000_000)).ok()?;
+    let instances = board.instances_of(event, &Span::new(now, end)?).ok()?;
+    instances.first().map(|one| one.span)
 }
 
 /// Only names that are asked about can be added.

@@ -29,7 +29,10 @@ pub(crate) async fn nl_parser(state: View<Scheduler>, home: Ctx<Home>, cx: Cx) -
 }
 
 async fn read(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate> {
-    let (now, answers) = (home::now(cx)?, notes::answers(state));
+    let (now, mut answers) = (home::now(cx)?, notes::answers(state));
+    // A yes was to what was understood then; words that were said since are asked about anew.
+    let last_words = answers.iter().rposition(|answer| !answer.text.trim().is_empty()).unwrap_or(0);
+    answers[..last_words].iter_mut().for_each(|answer| answer.fields.confirm = false);
     if let Some(last) = answers.last() {
         add(home, &state.user_id, &last.fields.add).await?;
     }

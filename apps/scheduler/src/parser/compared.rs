@@ -1,11 +1,12 @@
-//! Whether two readers of a sentence mean the same day and time; where they do not, the family is asked which.
+//! Whether two readers of a sentence mean the same; where they do not, the family is asked which.
 
 use std::collections::BTreeSet;
 
+use super::days::written;
 use super::joined::{ByRules, says};
-use super::{Doubt, Part, Understood};
+use super::{Doubt, Part, Scope, Understood};
 use crate::agents::words;
-use crate::calendar::Span;
+use crate::calendar::{Board, Span};
 use crate::models::EventType;
 use crate::workflow::SURE;
 use crate::zone::Zone;
@@ -22,16 +23,73 @@ enum When {
 
 /// Compares a model's reading with that of the rules, and lowers how sure it is where they disagree. A time that only the
 /// rules read is taken from them, to be asked about.
-pub(super) fn compare(understood: &mut Understood, rules: ByRules<'_>, zone: &Zone) {
+pub(super) fn compare(understood: &mut Understood, rules: ByRules<'_>, board: &Board, zone: &Zone) {
     let other = rules.whole;
-    if understood.data.event_type != other.data.event_type {
-        // Rules that did not understand the sentence have no say in what is wanted.
-        if other.confidence.value() >= SURE {
-            disagree(understood, "what is wanted", None);
-        }
-        return;
+    let (wanted, is_same_intent) = (understood.data.event_type, understood.data.event_type == other.data.event_type);
+    let is_change = matches!(wanted, EventType::Modify | EventType::Cancel);
+    let is_alone = is_change && understood.which.len() == 1 && !(is_same_intent && other.which == understood.which);
+    if is_alone {
+        // A title that somebody else wrote may have talked the model into it. The question tells the time as well.
+        return disagree(understood, "which event is meant", Doubt::new(Part::Event, whether(understood, board, zone)));
     }
-    let last = rules.last_on_time();
+    // A question writes nothing, so that rules that did not understand it need not agree on when.
+    if is_same_intent || wanted != EventType::Query {
+        compare_times(understood, rules, zone);
+    }
+    // Rules that did not understand the sentence have no say in what is wanted.
+    if !is_same_intent && other.confidence.value() >= SURE {
+        disagree(understood, "what is wanted", Doubt::new(Part::Intent, whether(understood, board, zone)));
+    }
+}
+
+/// Asks whether that is wanted of which the rules read nothing.
+fn whether(understood: &Understood, board: &Board, zone: &Zone) -> String {
+    let event = understood.which.first().and_then(|id| board.events.get(id));
+    let title = event.map(|event| event.title.as_str()).or(understood.data.title.as_deref());
+    let name = title.map_or_else(|| "something".to_owned(), words::quoted);
+    let one = understood.instance.map(|at| format!("{name} on {}", words::stretch(zone, &at)));
+    let one = one.unwrap_or_else(|| name.clone());
+    let which = match understood.scope {
+        Some(Scope::All) => format!("all of {name}"),
+        Some(Scope::Following) => format!("{one} and all that follow"),
+        Some(Scope::This) | None => one,
+    };
+    let to = when(understood).map(|when| told(when, zone));
+    match (understood.data.event_type, to) {
+        (EventType::Create, Some(to)) => format!("Shall I plan {name} for {to}?"),
+        (EventType::Create, None) => format!("Shall I plan {name}?"),
+        (EventType::Modify, Some(to)) => format!("Shall I change {which}, to {to}?"),
+        (EventType::Modify, None) => format!("Shall I change {which}?"),
+        (EventType::Cancel, _) => format!("Shall I cancel {which}?"),
+        (EventType::Query, _) => "Do you want to know something about the calendar?".to_owned(),
+    }
+}
+
+/// What to ask where a model reads another part of a series than the rules, whose reading stands: one, all or those that
+/// follow, or another one.
+pub(super) fn other_of_series(
+    understood: &Understood,
+    (scope, instance): (Option<Scope>, Option<Span>),
+    zone: &Zone,
+) -> Option<Doubt> {
+    let at = understood.instance?;
+    let day = written(zone.wall(at.start).date());
+    if scope.is_none_or(|scope| scope == understood.scope.unwrap_or(Scope::This)) {
+        let is_other = instance.is_some_and(|instance| instance != at);
+        return is_other.then(|| Doubt::new(Part::Event, format!("Is the one on {day} meant?")));
+    }
+    let question = match understood.scope {
+        None => format!("Only the one on {day}, or all of them?"),
+        Some(Scope::This) => format!("Is only the one on {day} meant?"),
+        Some(Scope::Following) => format!("Is the one on {day} meant, with all that follow?"),
+        Some(Scope::All) => "Are all of them meant?".to_owned(),
+    };
+    Some(Doubt::new(Part::Scope, question))
+}
+
+fn compare_times(understood: &mut Understood, rules: ByRules<'_>, zone: &Zone) {
+    let (other, last) = (rules.whole, rules.last_on_time());
+    let is_it = |when: When| Doubt::new(Part::Time, format!("Is it {}?", told(when, zone)));
     match (when(last.unwrap_or(other)), when(understood)) {
         (None, None) => {}
         (Some(theirs), Some(own)) => {
@@ -43,17 +101,21 @@ pub(super) fn compare(understood: &mut Understood, rules: ByRules<'_>, zone: &Zo
                 ask_which((theirs, own), understood, zone);
             }
         }
-        (None, Some(own)) => disagree(understood, "when it is", Some(format!("Is it {}?", told(own, zone)))),
+        (None, Some(own)) => disagree(understood, "when it is", is_it(own)),
         (Some(theirs), None) => {
             take(understood, theirs);
-            disagree(understood, "when it is", Some(format!("Is it {}?", told(theirs, zone))));
+            disagree(understood, "when it is", is_it(theirs));
         }
     }
     let parts = |rule: &Option<String>| -> BTreeSet<String> {
         rule.iter().flat_map(|rule| rule.split(';')).map(str::to_owned).collect()
     };
     if parts(&understood.data.recurrence_rule) != parts(&other.data.recurrence_rule) {
-        disagree(understood, "how it repeats", None);
+        let question = match &understood.data.recurrence_rule {
+            Some(rule) => format!("Does it repeat ({rule})?"),
+            None => "Is it only once?".to_owned(),
+        };
+        disagree(understood, "how it repeats", Doubt::new(Part::Repeat, question));
     }
 }
 
@@ -94,7 +156,7 @@ fn ask_which((theirs, own): (When, When), understood: &mut Understood, zone: &Zo
         understood.either = vec![own, theirs];
     }
     let question = format!("Is it {}, or {}?", told(own, zone), told(theirs, zone));
-    disagree(understood, "when it is", Some(question));
+    disagree(understood, "when it is", Doubt::new(Part::Time, question));
 }
 
 fn told(when: When, zone: &Zone) -> String {
@@ -108,15 +170,18 @@ fn take(understood: &mut Understood, when: When) {
     match when {
         When::At(span) => {
             (understood.data.start_time, understood.data.end_time) = (Some(span.start), Some(span.end));
+            if understood.data.event_type == EventType::Cancel {
+                understood.instance = Some(span);
+            }
         }
         When::Within(span) => understood.within = Some(span),
     }
 }
 
-fn disagree(understood: &mut Understood, about: &str, question: Option<String>) {
+/// Lowers how sure it is, and asks this first.
+pub(super) fn disagree(understood: &mut Understood, about: &str, doubt: Doubt) {
     understood.confidence = understood.confidence.at_most(UNSURE);
     understood.reasoning += &format!("; the two disagree on {about}");
-    if let Some(question) = question {
-        understood.doubts.insert(0, Doubt::new(Part::Time, question));
-    }
+    understood.doubts.retain(|one| *one != doubt);
+    understood.doubts.insert(0, doubt);
 }

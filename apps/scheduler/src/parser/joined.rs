@@ -2,7 +2,8 @@
 //!
 //! The model's reading is held against the calendar and the clock as any other is, and is never surer than what was found
 //! allows. Where the two readers disagree on a day or a time, confidence is at most 0.69, so that the family is asked.
-//! Where the rules see several events, names or instances of a series, the model does not choose among them.
+//! Where the rules see several events, names or instances of a series, the model does not choose among them. What it alone
+//! would change or cancel is asked about, and so is a series of which it reads more, less or another one than the rules.
 
 use jiff::civil::DateTime;
 use superstep::Result;
@@ -47,13 +48,14 @@ pub(super) fn says(understood: &Understood, part: Part) -> bool {
 /// `TypeMismatch` when something the model said breaks the form.
 pub(crate) fn joined(request: &Request<'_>, heard: &Heard, rules: ByRules<'_>, model: &str) -> Result<Understood> {
     let zone = Zone::named(&request.board.family.zone)?;
-    let mut joining = Joining { request: *request, zone, heard, rules, understood: draft::nothing() };
+    let understood = draft::nothing();
+    let mut joining = Joining { request: *request, zone, heard, rules, understood, other_than_rules: None };
     joining.name();
     joining.choose_event()?;
     joining.place()?;
     joining.keep_of_rules();
     let weights = joining.weights();
-    let Joining { zone, mut understood, .. } = joining;
+    let Joining { zone, mut understood, other_than_rules, .. } = joining;
     let (doubts, unknown) = (understood.doubts.len(), understood.unknown.len());
     let confidence = weights.confidence(doubts, unknown).at_most(heard.confidence.value());
     understood.confidence = confidence;
@@ -62,8 +64,19 @@ pub(crate) fn joined(request: &Request<'_>, heard: &Heard, rules: ByRules<'_>, m
     let how = weights.written(doubts, unknown);
     let sure = heard.confidence;
     understood.reasoning = format!("language model {model} ({sure}) beside the {LABEL}: {how}");
-    compared::compare(&mut understood, rules, &zone);
+    compared::compare(&mut understood, rules, request.board, &zone);
+    if let Some(doubt) = other_than_rules {
+        compared::disagree(&mut understood, "which of a series", doubt);
+    }
+    if let (Some(start), Some(end)) = (understood.data.start_time, understood.data.end_time) {
+        understood.is_all_day &= is_of_days(&Span { start, end }, &zone);
+    }
     Ok(understood)
+}
+
+/// Whether a time begins and ends with a day.
+fn is_of_days(span: &Span, zone: &Zone) -> bool {
+    [span.start, span.end].into_iter().all(|time| zone.wall(time).time() == jiff::civil::Time::midnight())
 }
 
 /// A reading in the making.
@@ -73,6 +86,8 @@ struct Joining<'a> {
     heard: &'a Heard,
     rules: ByRules<'a>,
     understood: Understood,
+    /// What to ask where the model reads another part of a series than the rules do.
+    other_than_rules: Option<Doubt>,
 }
 
 impl Joining<'_> {
@@ -118,13 +133,18 @@ impl Joining<'_> {
         let which = self.meant(theirs);
         let occurrence = time(self.heard.occurrence.as_ref(), "/occurrence", &self.zone)?.and_then(Result::ok);
         if let Some(event) = which.first().filter(|_| which.len() == 1).and_then(|id| board.events.get(id)) {
-            let is_same = theirs == which;
+            let (is_same, is_series) = (theirs == which, event.recurrence.is_some());
             let instance = self.instance(event, occurrence);
-            let understood = &mut self.understood;
-            understood.instance = self.rules.whole.instance.filter(|_| is_same && occurrence.is_none()).or(instance);
-            let scope = self.heard.scope.or(self.rules.whole.scope.filter(|_| is_same));
-            let scope = scope.or(occurrence.map(|_| super::Scope::This));
-            understood.scope = scope.filter(|_| event.recurrence.is_some());
+            let said = self.heard.scope.or(occurrence.map(|_| super::Scope::This));
+            let (rules, understood) = (self.rules.whole, &mut self.understood);
+            // The time of a cancellation is its instance, and is compared with all other times.
+            let is_theirs = is_same && (occurrence.is_none() || self.heard.event_type == EventType::Modify);
+            understood.instance = rules.instance.filter(|_| is_theirs).or(instance);
+            understood.scope = if is_same { rules.scope } else { said }.filter(|_| is_series);
+            if is_same && is_series {
+                let own = (said, occurrence.and(instance));
+                self.other_than_rules = compared::other_of_series(understood, own, &self.zone);
+            }
             understood.data.title = understood.edit.title.clone().or_else(|| Some(event.title.clone()));
             if let (None, Some(_), Some(at)) = (understood.scope, &event.recurrence, understood.instance) {
                 let day = written(self.zone.wall(at.start).date());
@@ -240,7 +260,7 @@ impl Joining<'_> {
     fn check(&mut self, span: Option<Span>, otherwise: &str) {
         let Some(span) = span else { return self.understood.problems.push(otherwise.to_owned()) };
         let is_planned = self.heard.event_type != EventType::Query && self.understood.data.recurrence_rule.is_none();
-        let last = if self.heard.is_all_day { span.end } else { span.start };
+        let last = if self.heard.is_all_day && is_of_days(&span, &self.zone) { span.end } else { span.start };
         if is_planned && last < self.request.now {
             let (start, now): (DateTime, DateTime) = (self.zone.wall(span.start), self.zone.wall(self.request.now));
             let (day, next) = (written(start.date()), next_weekday(start.date(), now));
@@ -248,6 +268,16 @@ impl Joining<'_> {
             return self.understood.problems.push(problem);
         }
         self.put(Some(span));
+        if !self.heard.is_all_day && is_of_days(&span, &self.zone) {
+            self.put_open(span);
+        }
+    }
+
+    /// `Does a haircut fit on Saturday?` asks for some time of the day, not for all of it.
+    fn put_open(&mut self, span: Span) {
+        if self.understood.query == Some(QueryType::ConflictCheck) && self.understood.data.title.is_some() {
+            self.understood.within = Some(span);
+        }
     }
 
     fn put(&mut self, span: Option<Span>) {
@@ -266,7 +296,10 @@ impl Joining<'_> {
             return;
         };
         match Span::new(from, to) {
-            Some(span) if self.heard.event_type == EventType::Query => self.put(Some(span)),
+            Some(span) if self.heard.event_type == EventType::Query => {
+                self.put(Some(span));
+                self.put_open(span);
+            }
             Some(span) if span.end > self.request.now => self.understood.within = Some(span),
             Some(_) => self.understood.problems.push("that time is over".to_owned()),
             None => self.understood.problems.push("then it ends before it starts".to_owned()),

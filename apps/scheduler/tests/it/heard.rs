@@ -8,7 +8,7 @@ use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Reply, Reque
 use superstep::prelude::*;
 use superstep::testing::{CrashAt, LastWrite};
 use superstep::{Error, Outcome};
-use superstep_scheduler::calendar::Event;
+use superstep_scheduler::calendar::{Event, Recurrence};
 use superstep_scheduler::sample;
 use superstep_scheduler::state::{Scheduler, Step, WorkflowStatus};
 use superstep_scheduler::workflow::new_turn;
@@ -81,6 +81,8 @@ async fn a_model_that_disagrees_on_when() {
         (SOCCER, json!({ "recurrence_rule": "FREQ=WEEKLY" })),
         ("Schedule soccer practice for Emma with the car", json!({})),
         ("Soccer practice Saturday from 2pm to 4pm", json!({ "participants": [], "resources": [] })),
+        // The rules read a change of what is not there, and the same time.
+        ("Move soccer practice to Saturday at 2pm", json!({ "start_time": "2026-01-10T16:00" })),
     ];
     for (words, otherwise) in rows {
         let stage = Stage::with_model(Vec::new(), Scripted::new([soccer(otherwise.clone())])).await;
@@ -177,6 +179,190 @@ async fn a_model_that_names_events() {
     let ids: Vec<&Value> = question(&waits)["choices"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, ["evt_dentist", "evt_dentist_2"]);
     assert_eq!(stage.board().await.events.len(), 2);
+}
+
+/// Piano on Tuesdays at five, from this week on.
+fn piano() -> Event {
+    let recurrence = Recurrence { rule: "FREQ=WEEKLY;BYDAY=TU".to_owned(), left_out: Vec::new(), added: Vec::new() };
+    let mut event =
+        Event { id: "evt_piano".to_owned(), uid: "piano".to_owned(), title: "Piano".to_owned(), ..dentist() };
+    (event.span.start, event.span.end) = (time("2026-01-06T17:00:00-05:00"), time("2026-01-06T18:00:00-05:00"));
+    Event { recurrence: Some(recurrence), ..event }
+}
+
+/// What a model says of a change of [`piano`], with something otherwise.
+fn of_piano(otherwise: Value) -> String {
+    let mut said = json!({
+        "title": null, "start_time": null, "participants": [], "resources": [], "events": ["evt_piano"],
+    });
+    said.as_object_mut().unwrap().extend(otherwise.as_object().unwrap().clone());
+    soccer(said)
+}
+
+/// R-FAM-110, R-FAM-98: which of a series is meant is not for the model alone to say: it is asked, and who says yes gets
+/// what the rules read.
+#[tokio::test]
+async fn a_model_that_reads_more_of_a_series() {
+    let six = "2026-01-13T18:00";
+    let rows = [
+        (
+            "Cancel piano",
+            json!({ "event_type": "cancel", "scope": "all" }),
+            "Only the one on Tuesday 13 January, or all",
+        ),
+        (
+            "Cancel piano on Tuesday",
+            json!({ "event_type": "cancel", "scope": "all" }),
+            "Is only the one on Tuesday 13 January meant?",
+        ),
+        (
+            "Move piano on Tuesday to 6pm",
+            json!({ "event_type": "modify", "scope": "all", "start_time": six }),
+            "Is only the one on Tuesday 13 January meant?",
+        ),
+        (
+            "Move piano on Tuesday to 6pm",
+            json!({ "event_type": "modify", "occurrence": "2026-01-20T17:00", "start_time": six }),
+            "Is the one on Tuesday 13 January meant?",
+        ),
+    ];
+    for (words, said, asked) in rows {
+        let stage = Stage::with_model(vec![piano()], Scripted::new([of_piano(said.clone())])).await;
+        let waits = stage.say(words).await;
+        let told = question(&waits)["question"].as_str().unwrap();
+        assert!(told.starts_with(asked) && confidence(&waits.state) <= 0.69, "{words} {said}: {told}");
+        assert_eq!(*stage.board().await.events["evt_piano"], piano(), "{words} {said}");
+        let done = stage.answer(json!({ "fields": { "confirm": true } })).await;
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{words}: {:?}", done.questions());
+        let board = stage.board().await;
+        let series = &board.events["evt_piano"];
+        let moved: Vec<_> = board.exceptions_of("evt_piano").collect();
+        let lesson: jiff::civil::DateTime = "2026-01-13T17:00:00".parse().unwrap();
+        assert_eq!(series.span, piano().span, "{words} {said}");
+        if words.starts_with("Cancel") {
+            assert_eq!((series.recurrence.as_ref().unwrap().left_out.as_slice(), moved.len()), (&[lesson][..], 0));
+        } else {
+            let [one] = moved.as_slice() else { panic!("{words} {said}: {moved:?}") };
+            assert_eq!(one.exception_of.as_ref().unwrap().start, lesson, "{words} {said}");
+            assert_eq!(one.span.start, time("2026-01-13T18:00:00-05:00"), "{words} {said}");
+        }
+    }
+}
+
+/// R-FAM-110, R-FAM-98, R-FAM-86: where two days may be meant by a cancellation, the one that is chosen is cancelled.
+#[tokio::test]
+async fn one_of_two_lessons_is_cancelled() {
+    let said = of_piano(json!({ "event_type": "cancel", "occurrence": "2026-01-20T17:00" }));
+    for (place, lesson) in [(0, "2026-01-20T17:00:00"), (1, "2026-01-13T17:00:00")] {
+        let stage = Stage::with_model(vec![piano()], Scripted::new([said.clone()])).await;
+        let waits = stage.say("Cancel piano on Tuesday").await;
+        let choice = question(&waits)["choices"][place]["id"].clone();
+        assert_eq!(choice, format!("{lesson}-05:00"));
+        let done = stage.answer(json!({ "fields": { "start_time": choice } })).await;
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+        let board = stage.board().await;
+        let left_out = &board.events["evt_piano"].recurrence.as_ref().unwrap().left_out;
+        assert_eq!(left_out.as_slice(), [lesson.parse().unwrap()]);
+    }
+}
+
+/// R-FAM-110: what the rules do not read is neither cancelled nor moved because a model says so: it is asked, with the
+/// event and the time in the question.
+#[tokio::test]
+async fn a_model_that_is_talked_into_it() {
+    let six =
+        json!({ "event_type": "modify", "events": ["evt_dentist"], "start_time": "2026-01-10T18:00", "confidence": 1 });
+    let rows = [
+        (json!({ "event_type": "cancel", "scope": "all", "confidence": 1 }), "Shall I cancel all of “Piano”?"),
+        (
+            json!({ "event_type": "cancel", "events": ["evt_dentist"], "confidence": 1 }),
+            "Shall I cancel “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm?",
+        ),
+        (
+            six,
+            "Shall I change “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm, to Saturday 10 January, 6:00 pm to 7:00 pm?",
+        ),
+    ];
+    for (said, asked) in rows {
+        let stage = Stage::with_model(vec![piano(), dentist()], Scripted::new([of_piano(said)])).await;
+        let before = stage.board().await.revision;
+        let waits = stage.say("Please take care of what I told you about").await;
+        assert_eq!((question(&waits)["question"].as_str().unwrap(), confidence(&waits.state)), (asked, 0.69));
+        assert_eq!(stage.board().await.revision, before, "{asked}");
+        let done = stage.answer(json!({ "fields": { "confirm": true } })).await;
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{asked}: {:?}", done.questions());
+        let board = stage.board().await;
+        let [piano, dentist] = ["evt_piano", "evt_dentist"].map(|id| board.events.get(id));
+        match asked {
+            _ if asked.contains("all of") => assert!(piano.is_none() && dentist.is_some()),
+            _ if asked.contains("cancel") => assert!(piano.is_some() && dentist.is_none()),
+            _ => assert_eq!(dentist.unwrap().span.start, time("2026-01-10T18:00:00-05:00")),
+        }
+    }
+}
+
+/// R-FAM-84, R-FAM-110: a yes to one question is none to what is understood of words that come after it.
+#[tokio::test]
+async fn a_yes_is_to_what_was_asked() {
+    let chess = json!({ "title": "Chess", "participants": ["zoe"], "resources": [], "confidence": 0.6 });
+    let cancel = of_piano(json!({ "event_type": "cancel", "scope": "all", "confidence": 1 }));
+    let stage = Stage::with_model(vec![piano()], Scripted::new([soccer(chess), cancel])).await;
+    stage.say("Schedule chess for Zoe Saturday at 2pm").await;
+    let waits = stage.answer(json!({ "fields": { "confirm": true } })).await;
+    assert!(question(&waits)["question"].as_str().unwrap().contains("Zoe"));
+    let waits = stage.answer(json!({ "text": "please take care of it", "fields": { "ignore": ["Zoe", "zoe"] } })).await;
+    assert_eq!((question(&waits)["kind"].as_str(), confidence(&waits.state)), (Some("clarification"), 0.69));
+    assert!(stage.board().await.events.contains_key("evt_piano"));
+}
+
+/// R-FAM-84, R-FAM-110: what may be meant in two ways is not settled by something else that was said, nor by a yes where
+/// less than half was understood.
+#[tokio::test]
+async fn a_doubt_stays_until_it_is_settled() {
+    let late = json!({ "start_time": "2026-01-10T16:00" });
+    let unsure = json!({ "start_time": "2026-01-10T16:00", "confidence": 0.4 });
+    for (said, fields) in [(late, json!({ "title": "Soccer" })), (unsure, json!({ "confirm": true }))] {
+        let stage = Stage::with_model(Vec::new(), Scripted::new([soccer(said)])).await;
+        stage.say(SOCCER).await;
+        let waits = stage.answer(json!({ "fields": fields })).await;
+        assert_eq!(question(&waits)["kind"], "clarification", "{fields}");
+        assert!(stage.board().await.events.is_empty(), "{fields}");
+    }
+}
+
+/// R-FAM-101, R-FAM-110: what has hours takes no whole day, whatever a model says.
+#[tokio::test]
+async fn a_model_that_calls_an_hour_a_day() {
+    let stage = Stage::with_model(Vec::new(), Scripted::new([soccer(json!({ "is_all_day": true }))])).await;
+    let done = stage.say(SOCCER).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    let board = stage.board().await;
+    let event = board.events.values().next().unwrap();
+    assert_eq!((event.is_all_day, event.span.minutes()), (false, 60));
+}
+
+/// R-FAM-63, R-FAM-110: whether something fits on a day asks for some time of it, with a model as without one.
+#[tokio::test]
+async fn a_model_that_asks_what_fits() {
+    let rows = [
+        json!({ "earliest": "2026-01-10T00:00", "latest": "2026-01-11T00:00" }),
+        json!({ "start_time": "2026-01-10T00:00", "end_time": "2026-01-11T00:00" }),
+    ];
+    for stretch in rows {
+        let mut said = json!({
+            "event_type": "query", "query_type": "conflict_check", "title": "Haircut", "start_time": null,
+            "participants": [], "resources": [],
+        });
+        said.as_object_mut().unwrap().extend(stretch.as_object().unwrap().clone());
+        let mut visit = dentist();
+        visit.participants[0].member = "mom".to_owned();
+        let stage = Stage::with_model(vec![visit], Scripted::new([soccer(said)])).await;
+        let done = stage.say("Does a haircut fit on Saturday?").await;
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{stretch}: {:?}", done.questions());
+        let results = &done.state.agent_outputs["query"].data["results"];
+        assert_eq!(results["fits"], true, "{stretch}: {results}");
+        assert!(!results["slots"].as_array().unwrap().is_empty(), "{stretch}: {results}");
+    }
 }
 
 /// R-FAM-110, R-FAM-124, R-FAM-125, R-FAM-128: what cannot be is asked about, whoever says it.

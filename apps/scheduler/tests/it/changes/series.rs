@@ -98,7 +98,10 @@ async fn those_that_follow_keep_their_rule() {
 async fn the_next_one_of_a_picked_series_is_meant() {
     let recital = event("recital", "Piano", ("2026-01-17T10:00:00-05:00", "2026-01-17T11:00:00-05:00"));
     let stage = Stage::new(vec![piano(), recital.clone()]).await;
-    stage.say("Cancel piano").await;
+    let waits = stage.say("Cancel piano").await;
+    let details = waits.questions()[0].value["choices"].as_array().unwrap().iter().map(|one| &one["detail"]);
+    let expected = ["Tuesday 13 January, 5:00 pm to 6:00 pm", "Saturday 17 January, 10:00 am to 11:00 am"];
+    assert_eq!(details.collect::<Vec<_>>(), expected);
     check_done(&stage.answer(json!({ "fields": { "event_id": "piano" } })).await.state);
     let board = stage.board().await;
     let expected = ["2025-12-23T17:00:00", "2026-01-13T17:00:00"].map(|wall| wall.parse().unwrap());
@@ -111,6 +114,36 @@ async fn the_next_one_of_a_picked_series_is_meant() {
     assert_eq!((&*board.events["piano"], &*board.events["recital"]), (&piano(), &recital));
     let moved = board.exceptions_of("piano").next().unwrap();
     assert_eq!(moved.span, span("2026-01-13T18:00:00-05:00", "2026-01-13T19:00:00-05:00"));
+}
+
+/// R-FAM-98, R-FAM-86: a time in the form says which lesson is cancelled; where there is none, nothing is.
+#[tokio::test]
+async fn the_lesson_of_the_form_is_cancelled() {
+    let stage = Stage::new(vec![piano()]).await;
+    let at = |start: &str| json!({ "fields": { "start_time": start } });
+    let waits = stage.say("Cancel piano on Wednesday").await;
+    assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser);
+    let waits = stage.answer(at("2026-01-21T17:00:00")).await;
+    assert_eq!(waits.questions()[0].value["question"], "There is no “Piano” on Wednesday 21 January, 5:00 pm.");
+    assert_eq!(*stage.board().await.events["piano"], piano());
+    check_done(&stage.answer(at("2026-01-20T17:00:00")).await.state);
+    let expected = ["2025-12-23T17:00:00", "2026-01-20T17:00:00"].map(|wall| wall.parse().unwrap());
+    assert_eq!(rule(&stage.board().await.events["piano"]).left_out, expected);
+}
+
+/// R-FAM-96, R-FAM-86: a time in the form that is on none of the days of the series is that of the first one after it.
+#[tokio::test]
+async fn a_series_begins_on_one_of_its_days() {
+    let stage = Stage::new(Vec::new()).await;
+    assert!(!stage.say("Schedule piano for Zoe every Tuesday").await.questions().is_empty());
+    let done = stage.answer(json!({ "fields": { "ignore": ["Zoe"], "start_time": "2026-01-14T17:00:00" } })).await;
+    check_done(&done.state);
+    let told = done.state.messages.last().unwrap().text().into_owned();
+    assert!(told.contains("first on Tuesday 20 January, 5:00 pm to 6:00 pm"), "{told}");
+    let board = stage.board().await;
+    let id = board.events.keys().next().unwrap();
+    let january = span("2026-01-01T00:00:00-05:00", "2026-02-01T00:00:00-05:00");
+    assert_eq!(starts(&board, id, &january), ["2026-01-20T17:00:00-05:00", "2026-01-27T17:00:00-05:00"]);
 }
 
 /// R-FAM-91: how far all move is counted from one that is no longer there, so nothing is moved.
