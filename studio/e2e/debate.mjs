@@ -84,7 +84,7 @@ const checks = {
     await page.goto(`${base}/`);
     await page.waitForSelector(".card");
     assert.equal(await page.locator(".card").count(), 4);
-    assert.deepEqual(await page.$$eval(".card a", (links) => links.map((link) => link.getAttribute("href"))), ["/debate", "/suggestions", "/assistant"]);
+    assert.deepEqual(await page.$$eval(".card a", (links) => links.map((link) => link.getAttribute("href"))), ["/debate", "/scheduler", "/suggestions", "/assistant"]);
     await assertAccessible(page);
     await page.click(".card a[href='/debate']");
     await page.waitForSelector("#topic");
