@@ -30,7 +30,7 @@ mod read;
 mod rows;
 mod sound;
 mod sqlite;
-mod steps;
+mod stale;
 mod undo;
 
 use cell::Statement;
@@ -40,7 +40,6 @@ use place::Database;
 pub use place::Place;
 use plan::Author;
 use read::Answers;
-pub use steps::Confirmation;
 pub use undo::Undone;
 
 /// Finds all conflicts among the confirmed events of a board, from a moment on.

@@ -29,6 +29,7 @@ mod steps;
 mod tables;
 mod trouble;
 mod undo;
+mod way;
 
 use place::Place;
 

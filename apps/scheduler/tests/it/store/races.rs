@@ -7,11 +7,12 @@ use std::sync::Arc;
 use superstep::{Code, Error, Result};
 use superstep_scheduler::calendar::{Board, Change};
 use superstep_scheduler::models::EventStatus;
-use superstep_scheduler::store::{Calendars, Confirmation};
+use superstep_scheduler::store::Calendars;
 use tokio::sync::Barrier;
 
 use super::family::{car_is_taken, event, put};
 use super::place::Place;
+use super::way::{Step, bring};
 use super::{smiths as open_smiths, two_handles};
 
 const ROUNDS: u32 = 100;
@@ -72,12 +73,12 @@ on_both! {
                 let (calendars, gate, id) = (calendars[handle].clone(), gate.clone(), format!("{who}{hour}"));
                 tokio::spawn(async move {
                     gate.wait().await;
-                    calendars.confirm("smith", who, &id, car_is_taken).await.unwrap()
+                    bring(&calendars, who, (&id, EventStatus::Confirmed), car_is_taken).await.unwrap()
                 })
             });
             let (winner, found) = match (mom.await.unwrap(), dad.await.unwrap()) {
-                (Confirmation::Done(_), Confirmation::Blocked(found)) => ("mom", found),
-                (Confirmation::Blocked(found), Confirmation::Done(_)) => ("dad", found),
+                (Step::Done(_), Step::Blocked(found)) => ("mom", found),
+                (Step::Blocked(found), Step::Done(_)) => ("dad", found),
                 both => panic!("hour {hour}: {both:?}"),
             };
             assert_eq!(found[0].conflicting_event_id, Some(format!("{winner}{hour}")));

@@ -6,12 +6,13 @@ use superstep::Code;
 use superstep::core::port::Clock;
 use superstep::core::time::Time;
 use superstep::testing::ManualClock;
-use superstep_scheduler::calendar::{Change, Event, Family, Participant, Role, Span};
+use superstep_scheduler::calendar::{Board, Change, Event, Family, Participant, Role, Span};
 use superstep_scheduler::models::EventStatus;
-use superstep_scheduler::store::{Calendars, Changed, Confirmation, Undone};
+use superstep_scheduler::store::{Calendars, Changed, Undone};
 
 use super::family::{belongings, event, later_piano, member, piano, put, resource, smiths, time};
 use super::place::Place;
+use super::way::{Step, bring};
 use super::{clock, smiths as open_smiths};
 
 fn now(clock: &ManualClock) -> Time {
@@ -86,9 +87,10 @@ on_both! {
         let (clock, calendars) = settled(&place).await;
         for id in ["soccer", "shopping"] {
             write(&calendars, "mom", event(id, 14, EventStatus::Proposed)).await;
-            calendars.validate("smith", "mom", id, |_, _| Ok(Vec::new())).await.unwrap();
-            let confirmed = calendars.confirm("smith", "mom", id, |_, _| Ok(Vec::new())).await.unwrap();
-            assert!(matches!(confirmed, Confirmation::Done(_)));
+            bring(&calendars, "mom", (id, EventStatus::Validated), |_, _| Ok(Vec::new())).await.unwrap();
+            let free = |_: &Board, _: &Event| Ok(Vec::new());
+            let confirmed = bring(&calendars, "mom", (id, EventStatus::Confirmed), free).await.unwrap();
+            assert!(matches!(confirmed, Step::Done(_)));
         }
         write(&calendars, "mom", event("soccer", 14, EventStatus::Rejected)).await;
         for left in [vec!["shopping", "soccer"], vec!["soccer"], vec![]] {
