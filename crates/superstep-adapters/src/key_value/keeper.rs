@@ -13,7 +13,7 @@ use superstep_core::error::{Code, Error, Result};
 use superstep_core::id::ThreadId;
 use superstep_core::port::KeyValue;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{MissedTickBehavior, timeout};
+use tokio::time::{Instant, MissedTickBehavior, timeout};
 
 use super::record::Record;
 use super::room::Room;
@@ -82,7 +82,9 @@ async fn keep<K: KeyValue>(room: Arc<Room<K>>, mut inbox: UnboundedReceiver<Note
 }
 
 async fn beat<K: KeyValue>(room: Arc<Room<K>>) {
-    let mut beats = tokio::time::interval((room.lapse / 3).max(Duration::from_millis(1)));
+    let period = (room.lapse / 3).max(Duration::from_millis(1));
+    // Not at once: whoever takes a thread says so itself.
+    let mut beats = tokio::time::interval_at(Instant::now() + period, period);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         beats.tick().await;
