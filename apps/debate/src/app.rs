@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep::model::{ModelInfo, ModelKind, SharedModel};
-use superstep::{Compiled, Result, Retry, Threads};
+use superstep::{Compiled, Error, Result, Retry, Threads};
 use superstep_server::{App, Desk, Limit, Models, Problem, served_noting};
 
 use crate::evidence::Evidence;
@@ -64,7 +64,7 @@ struct Inner {
 }
 
 /// The rule-based voices, as requests name them.
-const LOCAL: [&str; 2] = ["local", "local/rules"];
+pub(crate) const LOCAL: [&str; 2] = ["local", "local/rules"];
 
 impl Platform {
     /// Where a debate with these options is held.
@@ -84,7 +84,7 @@ impl Platform {
     }
 
     fn model(&self, options: &Options) -> Result<SharedModel, Problem> {
-        match options.model.as_deref().filter(|name| !LOCAL.contains(name)) {
+        match options.named_model() {
             Some(name) => self.0.models.get(name, &LOCAL),
             None => {
                 let mut voices = Voices::new(options.seed);
@@ -117,7 +117,10 @@ impl Platform {
     }
 
     /// What can be chosen.
-    pub(crate) fn described(&self) -> Value {
+    ///
+    /// # Errors
+    /// When the documents cannot be counted.
+    pub(crate) async fn described(&self) -> Result<Value, Problem> {
         let rules = described(&ModelInfo::new("local", "rules", ModelKind::Rules));
         let mut models = vec![json!({
             "name": LOCAL[0], "kind": rules["kind"], "label": rules["label"], "configured": true, "hint": null,
@@ -134,11 +137,18 @@ impl Platform {
             }));
         }
         let Limit { most, within, at_once } = self.limit();
-        let documents = self.0.evidence.as_ref().map_or(0, |evidence| evidence.documents());
-        json!({
+        let documents = self.documents().await?;
+        Ok(json!({
             "models": models,
             "evidence": { "configured": self.0.evidence.is_some(), "documents": documents },
             "limits": { "debates": most, "withinSeconds": within.as_secs(), "atOnce": at_once },
-        })
+        }))
+    }
+
+    async fn documents(&self) -> Result<usize, Problem> {
+        let Some(evidence) = self.0.evidence.clone() else { return Ok(0) };
+        // Whoever reads files into the index holds it, and a thread that answers requests must not wait for that.
+        let counted = tokio::task::spawn_blocking(move || evidence.documents()).await;
+        counted.map_err(|error| Error::internal(format!("the documents could not be counted: {error}")).into())
     }
 }

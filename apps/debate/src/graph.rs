@@ -42,13 +42,15 @@ pub fn draw(retry: Retry) -> Graph<Debate, Hall> {
     graph.define(approval_node, node(approval).goto([fact_check_node]));
     graph.define(fact_check_node, node(fact_check).goto([moderator_node.into(), END]));
     graph.define(moderator_node, node(moderator).retry(retry));
-    // An input on a debate that has begun makes nobody speak twice.
+    // An input on a debate that has begun makes nobody speak twice, and passes nobody over who is to be asked.
     let by_turn = move |debate: &Debate| match debate.turns().last().and_then(|turn| turn.name.as_deref()) {
+        _ if debate.awaiting_approval => approval_node,
         _ if debate.is_argued() => moderator_node,
         Some("optimist") => skeptic_node,
         _ => optimist_node,
     };
-    graph.route(START, unless_over(by_turn), [optimist_node.into(), skeptic_node.into(), moderator_node.into(), END]);
+    let begins = [optimist_node.into(), skeptic_node.into(), approval_node.into(), moderator_node.into(), END];
+    graph.route(START, unless_over(by_turn), begins);
     graph.route(optimist_node, unless_over(move |_| skeptic_node), [skeptic_node.into(), END]);
     for from in [skeptic_node, approval_node] {
         let on = move |debate: &Debate| if debate.is_argued() { moderator_node } else { optimist_node };

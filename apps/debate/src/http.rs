@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::{Value, json};
 use superstep::Answers;
-use superstep::core::id::ThreadId;
+use superstep::core::id::{InterruptId, ThreadId};
 use superstep_server::{
     After, Asks, Body, Desk, Feed, FeedEnd, Order, Problem, RecordsQuery, RunStatus, Served, Stop, ThreadRecord,
     Visitor, What, ag_ui, events, fresh_thread, sse,
@@ -54,7 +54,7 @@ pub(crate) fn routes(platform: Platform) -> OpenApiRouter<Desk> {
     post, path = "/api/debate", tag = "debate", request_body = Opening,
     responses(
         (status = OK, description = "Server-sent events, or the state when it has ended"),
-        (status = CONFLICT, description = "The thread has another topic, or runs"),
+        (status = CONFLICT, description = "It runs, waits, or was begun with something else; or the thread is no debate"),
         (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers"),
         (status = TOO_MANY_REQUESTS, description = "Too many debates from this address"),
         (status = SERVICE_UNAVAILABLE, description = "The model has no key"),
@@ -69,20 +69,23 @@ async fn open(
 ) -> Result<Response, Problem> {
     let waits = wants_json(&headers);
     let thread = opening.thread()?.unwrap_or_else(fresh_thread);
+    let before = begun(&desk, &thread).await?;
     // The time of a debate that was begun before is its own.
     let is_new = platform.threads(&desk).status(&thread).await?.is_none();
     let input = opening.input(is_new)?;
-    let options = Options { is_paced: !waits, ..opening.options() };
+    let options = Options { is_paced: !waits, ..opening.options(before.as_ref())? };
     // A model that cannot be asked is found out before there is a debate.
     platform.hall(&options)?;
-    let order = Order::new(GRAPH, thread.clone(), What::Start(input)).options(options.to_json());
+    let order = noted(Order::new(GRAPH, thread.clone(), What::Start(input)).options(options.to_json()));
     // What is refused is not counted.
     desk.served(GRAPH)?.check(&order).await?;
     let pass = desk.admit(GRAPH, visitor, platform.limit())?;
-    desk.start_admitted(noted(order), pass).await?;
     let feed = match opening.detach {
-        true => desk.watch(&thread, None).await?,
-        false => desk.attend(&thread, None, Stop::AfterStep).await?,
+        true => {
+            desk.start_admitted(order, pass).await?;
+            desk.watch(&thread, None).await?
+        }
+        false => desk.start_attended(order, pass, None, Stop::AfterStep).await?,
     };
     let record = desk.known(&thread).await?;
     let mut response = match waits {
@@ -128,7 +131,10 @@ async fn stream(
 /// Answers a debate that waits for a person.
 #[utoipa::path(
     post, path = "/api/debate/{id}/approval", tag = "debate", params(("id" = String, Path)), request_body = Approving,
-    responses((status = ACCEPTED), (status = NOT_FOUND), (status = CONFLICT, description = "It does not wait"))
+    responses(
+        (status = ACCEPTED), (status = NOT_FOUND),
+        (status = CONFLICT, description = "It does not wait, or asks something else than `interruptId`"),
+    )
 )]
 async fn approve(
     State(desk): State<Desk>,
@@ -138,17 +144,17 @@ async fn approve(
     Body(answer): Body<Approving>,
 ) -> Result<Response, Problem> {
     let record = known(&desk, id).await?;
-    let thread = record.thread.clone();
-    let state = desk.served(GRAPH)?.state(&thread).await?;
-    let question = state.questions().next().filter(|_| record.status == RunStatus::Waiting).map(|asked| asked.id);
-    let Some(question) = question else {
-        let detail = format!("debate `{thread}` does not wait for an approval");
-        return Err(Problem::conflict(detail).on_thread(&thread));
-    };
-    let answers = Answers::from([(question, json!(answer))]);
+    let (thread, asked) = (record.thread.clone(), answer.interrupt_id.clone());
+    let open = question(&desk, &record, asked.as_deref()).await?;
+    let answers = Answers::from([(open, json!(answer))]);
     let order = Order::new(GRAPH, thread.clone(), What::Answer(answers));
     let pass = desk.admit(GRAPH, visitor, platform.limit_at_once())?;
-    desk.start_admitted(order.options(record.options), pass).await?;
+    if let Err(problem) = desk.start_admitted(order.options(record.options), pass).await {
+        // Where somebody else was quicker, that is what is wrong.
+        let open = open.to_string();
+        question(&desk, &desk.known(&thread).await?, Some(asked.as_deref().unwrap_or(&open))).await?;
+        return Err(problem);
+    }
     Ok(accepted(&thread))
 }
 
@@ -211,8 +217,8 @@ async fn list(State(desk): State<Desk>, Asks(asked): Asks<Listing>) -> Result<Js
 
 /// What can be chosen, and what is configured.
 #[utoipa::path(get, path = "/api/debate/settings", tag = "debate", responses((status = OK)))]
-async fn settings(Extension(platform): Extension<Platform>) -> Json<Value> {
-    Json(platform.described())
+async fn settings(Extension(platform): Extension<Platform>) -> Result<Json<Value>, Problem> {
+    platform.described().await.map(Json)
 }
 
 /// A debate to keep: Markdown, JSON or plain text.
@@ -250,6 +256,44 @@ async fn known(desk: &Desk, id: String) -> Result<ThreadRecord, Problem> {
     let missing = || Problem::not_found(format!("there is no debate `{id}`")).hint("`GET /api/debates` lists them");
     let record = desk.record(&ThreadId::from(id.as_str())).await?.ok_or_else(missing)?;
     if record.graph == GRAPH { Ok(record) } else { Err(missing()) }
+}
+
+/// A debate that somebody begins once more; nothing where it is new.
+///
+/// # Errors
+/// 409 where the thread is no debate, or its debate waits for a person: what it asks is not passed over.
+async fn begun(desk: &Desk, thread: &ThreadId) -> Result<Option<ThreadRecord>, Problem> {
+    let Some(record) = desk.record(thread).await? else { return Ok(None) };
+    if record.graph != GRAPH {
+        let problem = Problem::conflict(format!("thread `{thread}` is no debate"));
+        return Err(problem.hint("choose another `threadId`, or leave it out").on_thread(thread));
+    }
+    if record.status == RunStatus::Waiting {
+        let problem = Problem::conflict(format!("debate `{thread}` waits for an approval"));
+        return Err(problem.hint(format!("answer it: POST /api/debate/{thread}/approval")).on_thread(thread));
+    }
+    Ok(Some(record))
+}
+
+/// What a debate asks.
+///
+/// # Errors
+/// 409 where it does not wait, or asks something else than was answered.
+async fn question(desk: &Desk, record: &ThreadRecord, answered: Option<&str>) -> Result<InterruptId, Problem> {
+    let thread = &record.thread;
+    // One that does not wait may not have saved anything yet.
+    let open = match record.status {
+        RunStatus::Waiting => desk.served(GRAPH)?.state(thread).await?.questions().next().map(|open| open.id),
+        _ => None,
+    };
+    let Some(open) = open else {
+        return Err(Problem::conflict(format!("debate `{thread}` does not wait for an approval")).on_thread(thread));
+    };
+    if answered.is_some_and(|answered| answered != open.to_string()) {
+        let problem = Problem::conflict(format!("debate `{thread}` asks something else by now"));
+        return Err(problem.hint(format!("see what it asks: GET /api/debate/{thread}")).on_thread(thread));
+    }
+    Ok(open)
 }
 
 fn nothing_said(thread: &ThreadId) -> Problem {

@@ -14,9 +14,9 @@ mod turn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use superstep::SystemClock;
 use superstep::core::port::Clock;
-use superstep::model::{Dice, Reply, Request, Rules, SharedModel};
+use superstep::model::{Answer, Dice, Model, ModelInfo, ModelKind, Pieces, Reply, Request, Rules, SharedModel};
+use superstep::{Error, Result, SystemClock};
 
 use crate::evidence::Evidence;
 use crate::prompt::{Cue, Role};
@@ -84,17 +84,41 @@ impl Voices {
     #[must_use]
     pub fn model(self) -> SharedModel {
         let Self { seed, evidence, pace, clock } = self;
-        let rules = Rules::new("rules").seed(seed).rule_with(
-            |request| Cue::read(request).is_some(),
-            move |request, _| {
-                let seed = request.seed.unwrap_or(seed);
-                Reply::text(speak(request, seed, evidence.as_deref()).unwrap_or_default())
-            },
-        );
+        let speakers = Speakers { seed, evidence };
         match pace {
-            Some(pace) => Paced { rules, pace, clock }.into(),
-            None => rules.into(),
+            Some(pace) => Paced { speakers, pace, clock }.into(),
+            None => speakers.into(),
         }
+    }
+}
+
+/// The voices, as fast as they are.
+struct Speakers {
+    seed: u64,
+    evidence: Option<Arc<Evidence>>,
+}
+
+impl Model for Speakers {
+    fn info(&self) -> ModelInfo {
+        ModelInfo::new("local", "rules", ModelKind::Rules)
+    }
+
+    async fn answer(&self, request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
+        let said = self.said(request).await?.unwrap_or_default();
+        let is_cue = |request: &Request| Cue::read(request).is_some();
+        Rules::new("rules").rule(is_cue, Reply::text(said)).answer(request, out).await
+    }
+}
+
+impl Speakers {
+    /// What is said; nothing to what is no cue.
+    async fn said(&self, request: &Request) -> Result<Option<String>> {
+        let seed = request.seed.unwrap_or(self.seed);
+        let Some(evidence) = self.evidence.clone() else { return Ok(speak(request, seed, None)) };
+        let request = request.clone();
+        // What they may quote is read from a disk, and a thread that drives debates must not wait for that.
+        let said = tokio::task::spawn_blocking(move || speak(&request, seed, Some(&evidence))).await;
+        said.map_err(|error| Error::internal(format!("the voices failed: {error}")))
     }
 }
 

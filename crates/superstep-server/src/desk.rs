@@ -16,7 +16,7 @@ mod last_word;
 mod take_up;
 
 use crate::config::Config;
-use crate::hub::{Feed, Heard, Hub, Stop};
+use crate::hub::{Feed, Heard, Hub, Leaving, Stop};
 use crate::ledger::{Ledger, Record, RecordsQuery, RunStatus, ThreadRecord};
 use crate::limits::{Gate, Limit, Pass, Visitor};
 use crate::problem::Problem;
@@ -79,21 +79,44 @@ impl Desk {
     /// # Cancel safety
     /// Dropping the future does not stop a run that was started.
     pub async fn start(&self, order: Order) -> Result<(), Problem> {
-        self.start_with(order, None).await
+        self.start_with(order, None, None).await.map(Leaving::stay)
     }
 
-    /// As [`Desk::start`], for somebody who was admitted: the pass is given back when the run has ended.
+    /// As [`Desk::start`], for somebody who was admitted: the pass is given back when the run has ended. A run that is
+    /// refused is not counted.
     ///
     /// # Errors
     /// As [`Desk::start`].
     pub async fn start_admitted(&self, order: Order, pass: Pass) -> Result<(), Problem> {
-        self.start_with(order, Some(pass)).await
+        self.start_with(order, Some(pass), None).await.map(Leaving::stay)
     }
 
-    async fn start_with(&self, mut order: Order, pass: Option<Pass>) -> Result<(), Problem> {
+    /// As [`Desk::start_admitted`], and gives what the run says after a number to a reader whose leaving stops the run.
+    ///
+    /// # Errors
+    /// As [`Desk::start`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future is leaving: a run that was started stops.
+    pub async fn start_attended(
+        &self,
+        order: Order,
+        pass: Pass,
+        after: Option<u64>,
+        stop: Stop,
+    ) -> Result<Feed, Problem> {
+        let thread = order.thread.clone();
+        let leaving = self.start_with(order, Some(pass), Some(stop)).await?;
+        Ok(self.watch(&thread, after).await?.leaving(Some(leaving)))
+    }
+
+    async fn start_with(&self, mut order: Order, pass: Option<Pass>, stop: Option<Stop>) -> Result<Leaving, Problem> {
+        let pass = pass.map(Pass::unless_begun);
         let served = self.served(&order.graph)?;
         served.check(&order).await?;
         let place = self.0.worker.enter(&order.thread, order.run)?;
+        // Held from here on: whoever asks may leave before the run has begun.
+        let leaving = Leaving::new(place.brake(), stop);
         // Nobody else writes it now.
         let before = self.0.ledger.thread(&order.thread).await?;
         if let Some(before) = before.as_ref().filter(|_| order.options.is_null()) {
@@ -111,7 +134,7 @@ impl Desk {
         if let Some(older) = older {
             self.close_older(older).await;
         }
-        Ok(())
+        Ok(leaving)
     }
 
     /// Has a run driven, and waits until it is written down.
@@ -172,8 +195,8 @@ impl Desk {
     /// # Errors
     /// As [`Desk::watch`].
     pub async fn attend(&self, thread: &ThreadId, after: Option<u64>, stop: Stop) -> Result<Feed, Problem> {
-        let control = self.0.worker.control(thread);
-        Ok(self.watch(thread, after).await?.leaving(control, stop))
+        let leaving = self.0.worker.brake(thread).map(|brake| Leaving::new(brake, Some(stop)));
+        Ok(self.watch(thread, after).await?.leaving(leaving))
     }
 
     /// What is known of a thread.
@@ -232,8 +255,8 @@ impl Desk {
     /// Whether the run of a thread was asked to stop and has not done so yet.
     #[must_use]
     pub fn is_stopping(&self, thread: &ThreadId) -> bool {
-        let control = self.0.worker.control(thread);
-        control.is_some_and(|control| control.is_draining() || control.is_cancelled())
+        let brake = self.0.worker.brake(thread);
+        brake.is_some_and(|brake| brake.control().is_draining() || brake.control().is_cancelled())
     }
 
     /// Whether the server is about to stop.

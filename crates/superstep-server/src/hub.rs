@@ -15,10 +15,13 @@ use tokio::sync::watch;
 
 mod feed;
 mod ring;
+mod stop;
 mod stored;
 
-pub use feed::{Feed, FeedEnd, Stop};
+pub use feed::{Feed, FeedEnd};
 use ring::{Below, Ring};
+pub use stop::Stop;
+pub(crate) use stop::{Brake, Leaving};
 pub(crate) use stored::Heard;
 
 use crate::config::RingSize;

@@ -56,12 +56,34 @@ impl<S: Send + Sync> FromRequestParts<S> for Visitor {
 pub struct Pass {
     counts: Arc<Mutex<Counts>>,
     key: (String, Visitor),
+    /// When it was counted, where that is counted.
+    given: Option<Instant>,
+    /// Its run has not begun yet: one that is refused does not count.
+    is_pending: bool,
+}
+
+impl Pass {
+    /// From here on it counts only if its run begins.
+    pub(crate) fn unless_begun(mut self) -> Self {
+        self.is_pending = true;
+        self
+    }
+
+    /// The run has begun, and counts.
+    pub(crate) fn has_begun(&mut self) {
+        self.is_pending = false;
+    }
 }
 
 impl Drop for Pass {
     fn drop(&mut self) {
         if let Some(count) = lock(&self.counts).get_mut(&self.key) {
             count.running = count.running.saturating_sub(1);
+            let given = self.given.filter(|_| self.is_pending);
+            let place = given.and_then(|given| count.began.iter().rposition(|began| *began == given));
+            if let Some(place) = place {
+                count.began.remove(place);
+            }
         }
     }
 }
@@ -106,11 +128,10 @@ impl Gate {
             );
             return Err(Problem::too_many(detail, limit.within.saturating_sub(oldest)));
         }
-        if limit.most < usize::MAX {
-            count.began.push_back(now);
-        }
+        let given = (limit.most < usize::MAX).then_some(now);
+        count.began.extend(given);
         count.running += 1;
-        Ok(Pass { counts: self.0.clone(), key })
+        Ok(Pass { counts: self.0.clone(), key, given, is_pending: false })
     }
 }
 
@@ -141,6 +162,21 @@ mod tests {
         drop(gate.admit("run", a, LIMIT, start).unwrap());
         assert!(gate.admit("run", a, LIMIT, start).unwrap_err().detail().contains("in 1 minutes"));
         assert!(gate.admit("run", a, LIMIT, start + Duration::from_secs(60)).is_ok());
+    }
+
+    /// R-SRV-16, R-DEB-36: what is refused before it has begun is not counted; what has begun, or needs no run, is.
+    #[test]
+    fn what_is_refused_is_not_counted() {
+        let (gate, now, a) = (Gate::default(), Instant::now(), visitor("10.0.0.1"));
+        for _ in 0..5 {
+            drop(gate.admit("run", a, LIMIT, now).unwrap().unless_begun());
+        }
+        drop(gate.admit("run", a, LIMIT, now).unwrap());
+        for _ in 0..2 {
+            let mut pass = gate.admit("run", a, LIMIT, now).unwrap().unless_begun();
+            pass.has_begun();
+        }
+        assert!(gate.admit("run", a, LIMIT, now).unwrap_err().detail().contains("in 1 minutes"));
     }
 
     /// R-SRV-16: an address of version 6 stands for its network, one of version 4 is the same in either form.

@@ -14,7 +14,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-use crate::hub::{Hub, Line, Stop, lock};
+use crate::hub::{Brake, Hub, Line, Stop, lock};
 use crate::ledger::{Ledger, Record, RunFailure, RunStatus, ThreadRecord};
 use crate::limits::Pass;
 use crate::problem::Problem;
@@ -38,9 +38,7 @@ struct Live {
 #[derive(Clone)]
 struct Hand {
     run: RunId,
-    control: Control,
-    /// Somebody asked for it to stop.
-    is_stopped: Arc<AtomicBool>,
+    brake: Brake,
 }
 
 /// A place among the runs of this process: one for each thread.
@@ -58,12 +56,16 @@ impl Drop for Place {
 
 impl Place {
     pub(crate) fn control(&self) -> Control {
-        self.hand.control.clone()
+        self.hand.brake.control().clone()
+    }
+
+    pub(crate) fn brake(&self) -> Brake {
+        self.hand.brake.clone()
     }
 
     /// Whether it ends because the server does.
     fn is_suspended(&self) -> bool {
-        self.live.is_closing.load(Ordering::SeqCst) && !self.hand.is_stopped.load(Ordering::SeqCst)
+        self.live.is_closing.load(Ordering::SeqCst) && !self.hand.brake.is_pulled()
     }
 }
 
@@ -117,7 +119,7 @@ impl Worker {
             let detail = format!("{most} runs at once are all that this server drives");
             return Err(Problem::too_many(detail, Duration::from_secs(5)));
         }
-        let hand = Hand { run, control: Control::new(), is_stopped: Arc::default() };
+        let hand = Hand { run, brake: Brake::default() };
         runs.insert(thread.clone(), hand.clone());
         Ok(Place { live: self.live.clone(), thread: thread.clone(), hand })
     }
@@ -145,15 +147,14 @@ impl Worker {
 
     /// Stops the run of a thread; false when none runs here.
     pub(crate) fn stop(&self, thread: &ThreadId, stop: Stop) -> bool {
-        let Some(hand) = lock(&self.live.runs).get(thread).cloned() else { return false };
-        hand.is_stopped.store(true, Ordering::SeqCst);
-        stop.apply(&hand.control);
+        let Some(brake) = self.brake(thread) else { return false };
+        brake.pull(stop);
         true
     }
 
-    /// The hand on the run of a thread, where one runs here.
-    pub(crate) fn control(&self, thread: &ThreadId) -> Option<Control> {
-        lock(&self.live.runs).get(thread).map(|hand| hand.control.clone())
+    /// What the run of a thread is stopped with, where one runs here.
+    pub(crate) fn brake(&self, thread: &ThreadId) -> Option<Brake> {
+        lock(&self.live.runs).get(thread).map(|hand| hand.brake.clone())
     }
 
     /// The run of a thread, where one runs here.
@@ -177,10 +178,10 @@ impl Worker {
             self.live.is_closing.store(true, Ordering::SeqCst);
             runs.values().cloned().collect()
         };
-        hands.iter().for_each(|hand| hand.control.drain());
+        hands.iter().for_each(|hand| hand.brake.control().drain());
         let mut tasks = std::mem::take(&mut *lock(&self.tasks));
         if timeout_at(drained, join_all(&mut tasks)).await.is_err() {
-            hands.iter().for_each(|hand| hand.control.cancel());
+            hands.iter().for_each(|hand| hand.brake.control().cancel());
             let _ = timeout_at(over, join_all(&mut tasks)).await;
         }
         tasks.abort_all();
@@ -198,7 +199,7 @@ async fn join_all(tasks: &mut JoinSet<()>) {
 
 /// Writes a run down and drives it to its end. Whoever asked for it may have left: nothing here depends on that.
 async fn drive(job: Job) {
-    let Job { place, mut running, mut record, ledger, hub, pass, before, written, begun } = job;
+    let Job { place, mut running, mut record, ledger, hub, mut pass, before, written, begun } = job;
     let run = record.order.run;
     let line = match write_down(&record, &ledger, &hub).await {
         Ok(line) => line,
@@ -216,6 +217,9 @@ async fn drive(job: Job) {
         return drop(begun.send(Err(problem)));
     };
     line.tell(&first);
+    if let Some(pass) = &mut pass {
+        pass.has_begun();
+    }
     let _ = begun.send(Ok(()));
     let mut look = None;
     while let Some(event) = next(&mut running, &line, &mut look).await {

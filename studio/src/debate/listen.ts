@@ -3,7 +3,7 @@ import { useReducer } from "react";
 import { ask, post, type Problem } from "../shared/api";
 import { useRun, type LineIs } from "../shared/listen";
 import { debateSource } from "./follow";
-import { fresh, reduce, type Debate } from "./state";
+import { answerTo, fresh, reduce, type Debate } from "./state";
 import type { DebateEvent, Snapshot } from "./types";
 
 export interface Listening {
@@ -40,7 +40,7 @@ export function useDebate(id: string): Listening {
       if (debate.status === "waiting") again();
     },
     answer: async (approved, note) => {
-      await post(`${address}/approval`, note.trim() ? { approved, note: note.trim() } : { approved });
+      await post(`${address}/approval`, answerTo(debate.question, approved, note));
       dispatch({ type: "answered" });
       again();
     },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Told } from "../shared/follow";
-import { fresh, reduce, type Debate } from "./state";
+import { answerTo, fresh, reduce, type Debate } from "./state";
 import type { DebateEvent, Fact, Snapshot } from "./types";
 
 const model = { name: "local/rules", kind: "rules", label: "rule-based voices, no language model" };
@@ -24,6 +24,15 @@ const speak = (agent: "optimist" | "skeptic" | "moderator", round: number, text:
   ...text.split(/(?<= )/).map((content): DebateEvent => ({ type: "token", agent, content })),
   { type: "agent_end", agent, round, message: text, tokens: 3 },
 ];
+
+describe("an answer", () => {
+  it("names the question that was read", () => {
+    const asked = told(fresh("d"), start, { type: "approval_required", interruptId: "i", question: "Go on?", round: 1 });
+    expect(answerTo(asked.question, true, " ")).toEqual({ approved: true, interruptId: "i" });
+    expect(answerTo(asked.question, false, " Enough. ")).toEqual({ approved: false, note: "Enough.", interruptId: "i" });
+    expect(answerTo(undefined, true, "")).toEqual({ approved: true });
+  });
+});
 
 describe("events", () => {
   it("grow a turn word by word and end it with the whole message", () => {

@@ -3,7 +3,7 @@ import type { Told } from "../shared/follow";
 import type { Model } from "../shared/model";
 import type { Status } from "../shared/status";
 import { timeOf } from "../shared/time";
-import type { Approval, DebateEvent, Fact, FactCheck, Failure, Message, Question, Snapshot, Voice } from "./types";
+import type { Answer, Approval, DebateEvent, Fact, FactCheck, Failure, Message, Question, Snapshot, Voice } from "./types";
 import { VOICES } from "./types";
 
 /** What one voice said in one round, or a line of the person who watches. */
@@ -61,6 +61,12 @@ export function reduce(debate: Debate, action: Action): Debate {
     case "resumed":
       return { ...debate, status: "running", question: undefined, failure: undefined };
   }
+}
+
+/** What is sent for an answer. It names the question that was read: by now the debate may ask something else. */
+export function answerTo(question: Question | undefined, approved: boolean, note: string): Answer {
+  const said = note.trim();
+  return { approved, ...(said ? { note: said } : {}), ...(question ? { interruptId: question.interruptId } : {}) };
 }
 
 function told(debate: Debate, { number, event }: Told<DebateEvent>): Debate {

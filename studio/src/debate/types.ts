@@ -28,6 +28,13 @@ export interface Question {
   round: number;
 }
 
+/** The body of `POST /api/debate/{id}/approval`. */
+export interface Answer {
+  approved: boolean;
+  note?: string;
+  interruptId?: string;
+}
+
 export interface Failure {
   code: string;
   message: string;

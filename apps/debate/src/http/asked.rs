@@ -9,9 +9,10 @@ use superstep::core::fault::Fault;
 use superstep::core::id::ThreadId;
 use superstep::core::suggest::known_names;
 use superstep::core::time::Time;
-use superstep_server::{Order, Problem, RunStatus, What};
+use superstep_server::{Order, Problem, RunStatus, ThreadRecord, What};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::app::LOCAL;
 use crate::hall::{Approval, FactCheck};
 use crate::state::{Debate, ROUNDS};
 
@@ -71,7 +72,30 @@ impl Opening {
         Ok(Debate::open_json(&self.topic, self.max_rounds, now)?)
     }
 
-    pub(crate) fn options(&self) -> Options {
+    /// What it is begun with; that stays, however often it is begun.
+    ///
+    /// # Errors
+    /// 409 where it was begun with something else.
+    pub(crate) fn options(&self, before: Option<&ThreadRecord>) -> Result<Options, Problem> {
+        let Some(before) = before else { return Ok(self.new_options()) };
+        let (first, now) = (Options::read(&before.options), self.new_options());
+        let differs = [
+            ("approval", now.approval != first.approval),
+            ("factCheck", now.fact_check != first.fact_check),
+            ("model", now.named_model() != first.named_model()),
+            ("seed", self.seed.is_some_and(|seed| seed != first.seed)),
+        ];
+        let other: Vec<String> =
+            differs.iter().filter(|(_, is_other)| *is_other).map(|(name, _)| format!("`{name}`")).collect();
+        if other.is_empty() {
+            return Ok(first);
+        }
+        let detail = format!("debate `{}` was begun with another {}", before.thread, other.join(" and another "));
+        let hint = "ask for the same, or for a new debate without `threadId`";
+        Err(Problem::conflict(detail).hint(hint).on_thread(&before.thread))
+    }
+
+    fn new_options(&self) -> Options {
         let Self { approval, fact_check, model, .. } = self;
         let seed = self.seed.unwrap_or_else(|| now().map_or(0, |now| now.as_unix_micros().unsigned_abs()));
         let (approval, fact_check, max_rounds) = (*approval, *fact_check, self.max_rounds);
@@ -108,6 +132,11 @@ impl Options {
     #[must_use]
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// The model that is named; none where rules speak.
+    pub(crate) fn named_model(&self) -> Option<&str> {
+        self.model.as_deref().filter(|name| !LOCAL.contains(name))
     }
 
     /// Those of a debate that was begun with nothing but an input.
@@ -170,6 +199,9 @@ pub(crate) struct Approving {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2000))]
     note: Option<String>,
+    /// The question that is answered; whichever is open unless given.
+    #[serde(default, rename = "interruptId", skip_serializing)]
+    pub(crate) interrupt_id: Option<String>,
 }
 
 /// Which debates.

@@ -32,9 +32,9 @@ pub(crate) async fn skeptic(debate: View<Debate>, hall: Ctx<Hall>, cx: Cx) -> Re
     let is_last = round >= debate.max_rounds;
     let asks = hall.asks_after(round, &debate);
     let mut update = with_message(Debate::update(), said).round(round);
-    if asks {
-        // Written here, so that it is saved before the person is asked.
-        update = update.awaiting_approval(true);
+    if asks != debate.awaiting_approval {
+        // Written here, so that it is saved before the person is asked; and where nobody is, nobody is waited for.
+        update = update.awaiting_approval(asks);
     }
     let command = Command::new().update(update);
     let checks = match hall.fact_check {

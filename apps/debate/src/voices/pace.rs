@@ -5,22 +5,24 @@ use std::time::Duration;
 
 use superstep::Result;
 use superstep::core::port::Clock;
-use superstep::model::{Answer, Model, ModelInfo, Pieces, Request, Rules};
+use superstep::model::{Answer, Model, ModelInfo, Pieces, Request};
 
-/// Rules that wait before each further word, where somebody listens.
+use super::Speakers;
+
+/// Voices that wait before each further word, where somebody listens.
 pub(super) struct Paced {
-    pub(super) rules: Rules,
+    pub(super) speakers: Speakers,
     pub(super) pace: Duration,
     pub(super) clock: Arc<dyn Clock>,
 }
 
 impl Model for Paced {
     fn info(&self) -> ModelInfo {
-        self.rules.info()
+        self.speakers.info()
     }
 
     async fn answer(&self, request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
-        let answer = self.rules.answer(request, &mut Pieces::unheard()).await?;
+        let answer = self.speakers.answer(request, &mut Pieces::unheard()).await?;
         if !out.wants() {
             return Ok(answer);
         }

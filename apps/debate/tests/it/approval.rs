@@ -1,6 +1,7 @@
 //! A person who lets a debate go on, or ends it.
 
 use serde_json::json;
+use superstep::model::Trouble;
 use superstep::{Code, Compiled, Memory, Outcome};
 use superstep_debate::{Answer, Approval, Debate, FactCheck, Hall, Status, read};
 
@@ -111,6 +112,31 @@ async fn another_answer_is_refused() {
         assert_eq!(refused.err().map(|error| error.code()), Some(Code::InvalidResume), "{wrong}");
     }
     assert!(read(&case.graph.threads(), "t").await.unwrap().question.is_some());
+}
+
+/// R-DEB-27, R-DEB-47: an input on a debate that waits asks once more, and passes nobody over.
+#[tokio::test]
+async fn an_input_passes_no_question_over() {
+    let case = Case::new(Approval::EachRound);
+    case.begin().await;
+    let again = case.begin().await;
+    assert_eq!((again.questions().len(), again.state.round), (1, 1));
+    assert_eq!(again.questions()[0].value["round"], 1);
+    assert_eq!(case.speaker.turns(), ["optimist 1", "skeptic 1"]);
+    let ended = case.say(answer(false, None)).await;
+    assert_eq!(speakers(&ended.state), ["user", "optimist", "skeptic", "moderator"]);
+}
+
+/// R-DEB-26, R-DEB-27: where nobody is asked after a round nobody is waited for, and the debate comes to its summary.
+#[tokio::test]
+async fn nobody_is_waited_for_who_is_not_asked() {
+    let speaker = Speaker::default().failing("skeptic 1", Trouble::KeyRefused);
+    let (graph, hall) = (debates(Memory::new()), Hall::new(speaker).fact_check(FactCheck::EachRound));
+    graph.run(opening(1)).thread("t").context(hall.clone()).await.unwrap_err();
+    graph.threads().update("t", Debate::update().awaiting_approval(true)).as_node("optimist").await.unwrap();
+    let done = graph.go_on("t").context(hall).await.unwrap();
+    assert_eq!((done.state.status, done.state.awaiting_approval), (Status::Completed, false));
+    assert_eq!(done.state.fact_check_results.len(), 2);
 }
 
 /// R-DEB-26, R-DEB-27: with both, claims are looked up while the person thinks, and the moderator gets all of it.

@@ -166,6 +166,29 @@ async fn a_debate_asks_before_it_goes_on() {
     assert_eq!(answer(&platform, &id, true).await, 409);
 }
 
+/// R-DEB-55, R-DEB-32: an answer that names its question counts for that one only, and once.
+#[tokio::test]
+async fn an_answer_is_to_one_question() {
+    let platform = platform(Speaker::default()).await;
+    let (id, sent) = platform.debate(json!({ "maxRounds": 3, "approval": "each_round", "format": "debate" })).await;
+    let first = json!({ "approved": true, "interruptId": sent.last().unwrap().data["interruptId"] });
+    let path = format!("/api/debate/{id}/approval");
+    assert_eq!(platform.post(&path, &first).await.status(), 202);
+    let more = platform.stream(&id, "debate", sent.last().unwrap().id).await;
+    assert_eq!(more.last().unwrap().data["round"], 2);
+    // Another person, or the same once more, who has not seen the second round.
+    let refused = platform.post(&path, &first).await;
+    assert_eq!(refused.status(), 409);
+    assert!(refused.text().await.unwrap().contains("asks something else"));
+    let shown = platform.json(&format!("/api/debate/{id}")).await;
+    assert_eq!((&shown["status"], &shown["round"]), (&json!("waiting"), &json!(2)));
+    let second = json!({ "approved": false, "note": "Enough.", "interruptId": shown["question"]["interruptId"] });
+    assert_eq!(platform.post(&path, &second).await.status(), 202);
+    platform.stream(&id, "debate", None).await;
+    assert_eq!(platform.json(&format!("/api/debate/{id}")).await["status"], "completed");
+    assert_eq!(platform.post(&path, &second).await.status(), 409);
+}
+
 /// R-DEB-47: ending it at the first question leaves four messages and a summary that says so.
 #[tokio::test]
 async fn a_person_ends_a_debate() {
@@ -246,12 +269,13 @@ async fn past_debates_are_found_and_written() {
 #[tokio::test]
 async fn rules_speak_and_say_so() {
     let platform = platform(Speaker::default()).await;
-    let (id, sent) =
-        platform.debate(json!({ "model": "local", "factCheck": "at_end", "maxRounds": 1, "format": "debate" })).await;
+    let body = json!({ "model": "local", "seed": 7, "factCheck": "at_end", "maxRounds": 3, "format": "debate" });
+    let (id, sent) = platform.debate(body).await;
     assert_eq!(sent[0].data["model"]["label"], "rule-based voices, no language model");
     let shown = platform.json(&format!("/api/debate/{id}")).await;
     assert_eq!(shown["model"]["kind"], "rules");
     let verdicts = shown["factCheckResults"].as_array().unwrap();
+    assert!(!verdicts.is_empty());
     assert!(verdicts.iter().all(|result| result["verdict"] == "unverifiable" && result["sources"] == json!([])));
     let settings = platform.json("/api/debate/settings").await;
     assert_eq!((&settings["models"][0]["name"], &settings["evidence"]["configured"]), (&json!("local"), &json!(false)));

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep_server::{Config, Limit, Stores};
+use superstep::prelude::*;
+use superstep::store::Put;
+use superstep_server::{App, Config, Limit, Order, RunStatus, Stores, What, fresh_run, served};
 
-use super::served::{limited, platform};
+use super::served::{beside, limited, platform, started};
 use super::support::{Speaker, TOPIC};
 
 /// R-DEB-49, R-DEB-50, R-DEB-51, R-SRV-5: every problem of a body is found before a model is asked, with its place.
@@ -63,15 +65,25 @@ async fn a_request_that_is_no_request_is_refused() {
     assert_eq!((wrong.status().as_u16(), &wrong.headers()["allow"]), (405, &"POST".parse().unwrap()));
 }
 
+/// Where a key of Groq is looked for.
+const KEY: &str = "GROQ_API_KEY";
+
 /// R-DEB-54, R-DEB-34: a provider without a key is refused with the variable to set and the way without.
 #[tokio::test]
 async fn a_model_without_a_key_is_refused() {
+    if std::env::var_os(KEY).is_some() {
+        // Whoever runs the tests has a key, and it has no business here.
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "refusals::a_model_without_a_key_is_refused"]).env_remove(KEY);
+        assert!(again.status().unwrap().success());
+        return;
+    }
     let platform = platform(Speaker::default()).await;
     let response = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "groq/llama-3.1-8b-instant" })).await;
     assert_eq!(response.status(), 503);
     let problem: Value = response.json().await.unwrap();
     let hint = problem["hint"].as_str().unwrap();
-    assert!(hint.contains("GROQ_API_KEY") && hint.contains("local"), "{problem}");
+    assert!(hint.contains(KEY) && hint.contains("local"), "{problem}");
     assert_eq!(problem["code"], superstep::Code::ModelAuth.to_string());
     let unknown = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speeker" })).await;
     assert_eq!(unknown.status(), 422);
@@ -96,6 +108,126 @@ async fn what_contradicts_a_debate_is_a_conflict() {
         let body = json!({ "topic": TOPIC, "model": "speaker", "threadId": id });
         assert_eq!(platform.post("/api/debate", &body).await.status(), 422, "{id}");
     }
+}
+
+/// R-DEB-12, R-DEB-41: a debate keeps what it was begun with: who speaks, when people are asked, what is looked up.
+#[tokio::test]
+async fn a_debate_keeps_what_it_was_begun_with() {
+    let speaker = Speaker::default();
+    let platform = platform(speaker.clone()).await;
+    let begun = json!({ "topic": TOPIC, "maxRounds": 1, "model": "local/rules", "seed": 7, "threadId": "t" });
+    platform.debate(begun.clone()).await;
+    let shown = platform.json("/api/debate/t").await;
+    assert_eq!(shown["status"], "completed");
+    for (field, value) in [
+        ("model", json!("speaker")),
+        ("approval", json!("each_round")),
+        ("factCheck", json!("at_end")),
+        ("seed", json!(8)),
+    ] {
+        let mut other = begun.clone();
+        other[field] = value;
+        let refused = platform.post("/api/debate", &other).await;
+        assert_eq!(refused.status(), 409, "{field}");
+        let problem: Value = refused.json().await.unwrap();
+        assert!(problem["detail"].as_str().unwrap().contains(&format!("`{field}`")), "{problem}");
+    }
+    // The same in other words is the same.
+    platform.debate(json!({ "maxRounds": 1, "model": "local", "threadId": "t" })).await;
+    let again = platform.json("/api/debate/t").await;
+    assert_eq!((&again["messages"], &again["model"]), (&shown["messages"], &shown["model"]));
+    assert!(speaker.turns().is_empty());
+}
+
+/// R-DEB-27, R-DEB-47: a debate that waits for a person is not begun over the question.
+#[tokio::test]
+async fn a_debate_that_waits_is_not_begun_again() {
+    let platform = platform(Speaker::default()).await;
+    let body = json!({ "threadId": "t", "maxRounds": 1, "approval": "each_round", "format": "debate" });
+    let (_, sent) = platform.debate(body.clone()).await;
+    let mut again = json!({ "topic": TOPIC, "model": "speaker", "factCheck": "each_round" });
+    again.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+    for approval in ["each_round", "off"] {
+        again["approval"] = json!(approval);
+        let refused = platform.post("/api/debate", &again).await;
+        assert_eq!(refused.status(), 409, "{approval}");
+        let problem: Value = refused.json().await.unwrap();
+        assert!(problem["hint"].as_str().unwrap().contains("/api/debate/t/approval"), "{problem}");
+    }
+    let shown = platform.json("/api/debate/t").await;
+    assert_eq!(shown["question"]["interruptId"], sent.last().unwrap().data["interruptId"]);
+    assert_eq!(platform.post("/api/debate/t/approval", &json!({ "approved": true })).await.status(), 202);
+    platform.stream("t", "debate", None).await;
+    let shown = platform.json("/api/debate/t").await;
+    assert_eq!((&shown["status"], shown["messages"].as_array().unwrap().len()), (&json!("completed"), 4));
+}
+
+/// R-DEB-27, R-DEB-47: one that was set aside while it waited asks again when it is begun once more.
+#[tokio::test]
+async fn a_debate_that_was_set_aside_asks_again() {
+    let platform = platform(Speaker::default()).await;
+    let body = json!({ "threadId": "t", "maxRounds": 2, "approval": "each_round" });
+    platform.debate(body.clone()).await;
+    let stopped = platform.client.delete(platform.url("/api/debate/t")).send().await.unwrap();
+    assert_eq!(stopped.status(), 202);
+    platform.debate(body).await;
+    let shown = platform.json("/api/debate/t").await;
+    assert_eq!((&shown["status"], &shown["question"]["round"]), (&json!("waiting"), &json!(1)));
+    assert_eq!(shown["messages"].as_array().unwrap().len(), 3);
+}
+
+#[derive(State, Clone, Debug, Serialize, Deserialize)]
+struct Note {
+    text: String,
+}
+
+/// R-SRV-4: a thread of another application is no debate, and stays as it is.
+#[tokio::test]
+async fn a_thread_of_another_application_is_a_conflict() {
+    let mut graph = Graph::<Note>::new("note");
+    let keep = graph.node("keep", |_: View<Note>| Note::update());
+    graph.edge(START, keep).edge(keep, END);
+    let notes = App::new("note", "Notes").graph(served(graph.compile().unwrap(), |_| Ok(())));
+    let platform = beside(notes).await;
+    let (desk, thread) = (platform.server.desk(), "t".into());
+    desk.start(Order::new("note", "t", What::Start(json!({ "text": "milk" })))).await.unwrap();
+    let mut feed = desk.watch(&thread, None).await.unwrap();
+    while feed.next().await.is_some() {}
+    let before = desk.known(&thread).await.unwrap();
+    let refused = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker", "threadId": "t" })).await;
+    assert_eq!(refused.status(), 409, "{}", refused.text().await.unwrap());
+    assert_eq!(desk.known(&thread).await.unwrap(), before);
+    assert_eq!((before.graph.as_str(), before.status), ("note", RunStatus::Finished));
+}
+
+/// R-DEB-55: a debate that has just begun does not wait, though nothing of it is saved yet.
+#[tokio::test]
+async fn an_approval_comes_too_early() {
+    let stores = Stores::memory();
+    let platform = started(Config::new(stores.clone()), Speaker::default()).await;
+    let record = json!({
+        "version": 1, "thread": "t", "graph": "debate", "run": fresh_run(), "status": "running",
+        "created_at": "2026-03-01T09:30:00Z", "updated_at": "2026-03-01T09:30:00Z",
+    });
+    stores.items.batch(vec![Put::new(["server", "threads"], "t", record).into()]).await.unwrap();
+    assert_eq!(platform.json("/api/debate/t").await["status"], "running");
+    let refused = platform.post("/api/debate/t/approval", &json!({ "approved": true })).await;
+    assert_eq!(refused.status(), 409, "{}", refused.text().await.unwrap());
+}
+
+/// R-DEB-36: what is refused is not counted.
+#[tokio::test]
+async fn a_refusal_is_not_counted() {
+    let limit = Limit { most: 2, within: Duration::from_secs(3600), at_once: 1 };
+    let platform = limited(Config::new(Stores::memory()), Speaker::default(), limit).await;
+    let (id, _) = platform.debate(json!({ "maxRounds": 1 })).await;
+    let other = json!({ "topic": "Different topic", "model": "speaker", "threadId": id });
+    for _ in 0..3 {
+        assert_eq!(platform.post("/api/debate", &other).await.status(), 409);
+    }
+    platform.debate(json!({ "maxRounds": 1 })).await;
+    let refused = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker" })).await;
+    assert_eq!(refused.status(), 429);
 }
 
 /// R-DEB-36, R-SRV-16: an address may begin so many debates, and is told when it may again.

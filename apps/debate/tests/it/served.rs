@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use superstep_debate::{Settings, app};
-use superstep_server::{Config, Limit, Models, Server, Stores, serve};
+use superstep_server::{App, Config, Limit, Models, Server, Stores, serve};
 
 use super::support::{Speaker, TOPIC};
 
@@ -26,11 +26,20 @@ pub(crate) async fn started(config: Config, speaker: Speaker) -> Platform {
 }
 
 pub(crate) async fn limited(config: Config, speaker: Speaker, limit: Limit) -> Platform {
+    let settings = Settings { limit, pace: Duration::ZERO, ..Settings::default() };
+    listening(vec![app(settings, Models::default().with("speaker", speaker)).unwrap()], config).await
+}
+
+/// A platform with another application beside it.
+pub(crate) async fn beside(other: App) -> Platform {
+    let models = Models::default().with("speaker", Speaker::default());
+    listening(vec![app(Settings::default(), models).unwrap(), other], Config::new(Stores::memory())).await
+}
+
+async fn listening(apps: Vec<App>, config: Config) -> Platform {
     // Nothing here is encrypted; the client asks for it all the same. The second call finds the first one's.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
-    let settings = Settings { limit, pace: Duration::ZERO, ..Settings::default() };
-    let models = Models::default().with("speaker", speaker);
-    let server = serve(vec![app(settings, models).unwrap()], config.port(0)).await.unwrap();
+    let server = serve(apps, config.port(0)).await.unwrap();
     Platform { server, client: Client::builder().no_proxy().build().unwrap() }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use superstep::Message;
 use superstep::model::{Listener, ModelKind, Piece, Pieces, Request};
 use superstep::testing::ManualClock;
@@ -212,6 +213,18 @@ async fn evidence_is_quoted_with_its_source() {
     }
     let other = debate(&voices(3, Some(evidence)), "Pineapple on pizza", 3, &[]).await;
     assert!(other.iter().all(|(_, text)| !text.contains(".md#")), "{other:#?}");
+}
+
+/// R-DEB-41, R-SRV-11: documents are read elsewhere: whoever asks for a turn is not held up by a disk.
+#[tokio::test]
+async fn documents_are_read_elsewhere() {
+    let request = Request::new([cue(Role::Optimist, 1, 3, "Remote work").message()]);
+    for model in [voices(3, Some(sample())), Voices::new(3).evidence(sample()).pace(Duration::ZERO).model()] {
+        // As a rule it waits the first time; a busy machine may let the disk be quicker.
+        let waits = (0..50).filter(|_| model.complete(request.clone()).now_or_never().is_none()).count();
+        assert!(waits > 0);
+        assert!(model.complete(request.clone()).await.unwrap().message.text().contains("(remote-work.md#"));
+    }
 }
 
 /// R-DEB-41, R-DEB-45: words of any other voice are taken up too, as a language model or a person chose them.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use superstep::core::id::ThreadId;
-use superstep::{Code, Control, EventsQuery};
+use superstep::{Code, EventsQuery};
 use tokio::sync::watch;
 
-use super::{BATCH, Found, Line, Told};
+use super::{BATCH, Found, Leaving, Line, Told};
 use crate::config::Pace;
 use crate::problem::Problem;
 use crate::registry::Served;
@@ -28,7 +28,8 @@ pub struct Feed {
     /// Up to here the store has told everything there is.
     caught_up: u64,
     end: Option<FeedEnd>,
-    leaving: Option<(Control, Stop)>,
+    /// Dropped with the feed: a reader that left before the end stops the run, where it was asked to.
+    leaving: Option<Leaving>,
     pub(crate) pace: Pace,
 }
 
@@ -44,25 +45,6 @@ pub enum FeedEnd {
     Shutdown,
     /// The store could not be read, or does not have yet what comes next.
     Failed(Problem),
-}
-
-/// How a run is stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stop {
-    /// Lets go of what runs now; the thread stays at its last whole superstep.
-    Now,
-    /// Lets the superstep finish and saves it.
-    AfterStep,
-}
-
-impl Stop {
-    pub(crate) fn apply(self, control: &Control) {
-        match self {
-            Self::Now => control.cancel(),
-            Self::AfterStep => control.drain(),
-        }
-    }
 }
 
 impl Feed {
@@ -81,8 +63,8 @@ impl Feed {
         Self { thread, served, line, last, ready, reads_store, gap, caught_up, end, leaving, pace }
     }
 
-    pub(crate) fn leaving(mut self, control: Option<Control>, stop: Stop) -> Self {
-        self.leaving = control.map(|control| (control, stop));
+    pub(crate) fn leaving(mut self, leaving: Option<Leaving>) -> Self {
+        self.leaving = leaving;
         self
     }
 
@@ -135,7 +117,9 @@ impl Feed {
     }
 
     fn finish(&mut self, end: FeedEnd) {
-        self.leaving = None;
+        if let Some(leaving) = self.leaving.take() {
+            leaving.stay();
+        }
         self.end = Some(end);
     }
 
@@ -172,13 +156,4 @@ fn unsaved(thread: &ThreadId) -> Problem {
     let detail = "more was said than is held, and it is not stored yet";
     let problem = Problem::new(503, Code::StoreUnavailable, detail).retry_after(Duration::from_secs(2));
     problem.hint("come back with the last id once the run has saved more").on_thread(thread)
-}
-
-impl Drop for Feed {
-    /// A reader that left before the end stops the run, where it was asked to.
-    fn drop(&mut self) {
-        if let Some((control, stop)) = self.leaving.take() {
-            stop.apply(&control);
-        }
-    }
 }

@@ -77,6 +77,34 @@ async fn shutdown_saves_tells_readers_and_the_next_server_goes_on() {
     assert_eq!(heard, served.reader(&id, None).await.all().await);
 }
 
+/// R-SRV-11, R-SRV-18, R-DEB-35: a run whose reader has left stops, also where the server does so in the same superstep: the
+/// next one does not go on with it.
+#[tokio::test]
+async fn a_run_whose_reader_has_left_does_not_go_on_with_the_next_server() {
+    let scratch = Scratch::new();
+    let served = start_server(on_file(&scratch).await).await;
+    let body = json!({"topic": "sea", "rounds": 3, "gated": true, "attached": true, "thread": "t"});
+    let request = served.client.post(served.url("/api/tales")).json(&body).header("accept", "text/event-stream");
+    let mut reader = Reader::new(request.send().await.unwrap());
+    reader.until("on_chain_start", "turn").await;
+    let (desk, gate, thread) = (served.server.desk().clone(), served.gate.clone(), ThreadId::from("t"));
+    drop(reader);
+    let noticed = async {
+        while !desk.is_stopping(&thread) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), noticed).await.unwrap();
+    let shutdown = tokio::spawn(served.server.shutdown());
+    closing(&desk).await;
+    gate.add_permits(3);
+    shutdown.await.unwrap();
+    assert_eq!(desk.known(&thread).await.unwrap().status, RunStatus::Stopped);
+    drop((desk, gate));
+    let served = start_server(on_file(&scratch).await).await;
+    assert_eq!((served.server.taken_up(), words(&served, "t").await), (0, 1));
+}
+
 /// R-SRV-18: a superstep that does not end is let go of; the thread stays at its last whole one.
 #[tokio::test]
 async fn a_superstep_that_does_not_end_is_let_go_of_at_shutdown() {

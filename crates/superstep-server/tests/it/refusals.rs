@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use superstep_server::{Config, Stores};
 
-use crate::support::{Served, in_memory, start_server};
+use crate::support::{LIMIT, Served, in_memory, start_server};
 
 async fn problem(answer: reqwest::Response) -> (u16, Value) {
     assert_eq!(answer.headers()["content-type"], "application/problem+json");
@@ -121,6 +121,22 @@ async fn limits_answer_429_and_say_when_to_come_back() {
     };
     desk.start(order("a")).await.unwrap();
     assert_eq!(desk.start(order("b")).await.unwrap_err().status(), 429);
+}
+
+/// R-SRV-16, R-DEB-36: a run that is refused is not counted, whatever it is refused for.
+#[tokio::test]
+async fn a_run_that_is_refused_is_not_counted() {
+    let served = in_memory().await;
+    let held = json!({"topic": "sea", "gated": true, "thread": "held"});
+    served.tale(held.clone()).await;
+    for _ in 0..LIMIT.most {
+        assert_eq!(served.post("/api/tales", &held).await.status(), 409);
+    }
+    for count in 1..LIMIT.most {
+        let id = served.tale(json!({"topic": "sea", "rounds": 1, "thread": format!("t{count}")})).await;
+        served.reader(&id, None).await.all().await;
+    }
+    assert_eq!(served.post("/api/tales", &json!({"topic": "sea"})).await.status(), 429);
 }
 
 /// R-SRV-4: a thread that runs takes no second run, and one that does not run cannot be stopped.

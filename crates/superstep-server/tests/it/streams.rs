@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use serde_json::json;
-use superstep_server::{Config, FeedEnd, RingSize, Stores};
+use superstep_server::{Config, FeedEnd, Order, RingSize, RunStatus, Stop, Stores, Visitor, What};
 
-use crate::support::{Reader, Sent, Served, in_memory, start_server};
+use crate::support::{LIMIT, Reader, Sent, Served, in_memory, start_server};
 
 fn ids(sent: &[Sent]) -> Vec<u64> {
     sent.iter().map(|sent| sent.id.expect("every event of a run has an id")).collect()
@@ -173,6 +174,29 @@ async fn leaving_stops_a_run_only_where_that_was_asked_for() {
         assert_eq!(rounds, if attached { 1 } else { 3 });
         gate.forget_permits(gate.available_permits());
     }
+}
+
+/// R-SRV-11, R-DEB-35: whoever leaves while the run begins has left: it stops after its first superstep at the latest.
+#[tokio::test]
+async fn leaving_while_a_run_begins_stops_it() {
+    let served = in_memory().await;
+    let (desk, visitor) = (served.server.desk(), Visitor::from(std::net::IpAddr::from([127, 0, 0, 1])));
+    let order =
+        Order::new("tale", "t", What::Start(json!({"topic": "sea", "rounds": 3}))).options(json!({"gated": true}));
+    let pass = desk.admit("tale", visitor, LIMIT).unwrap();
+    let starting = desk.start_attended(order, pass, None, Stop::AfterStep);
+    // On this one thread the run is not driven before the future that asks for it was looked at once, and waits.
+    assert!(starting.now_or_never().is_none() && desk.running(&"t".into()).is_some());
+    served.gate.add_permits(3);
+    let over = async {
+        while desk.running(&"t".into()).is_some() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), over).await.unwrap();
+    assert_eq!(desk.known(&"t".into()).await.unwrap().status, RunStatus::Stopped);
+    let state = served.json("/api/tales/t").await["state"]["values"].clone();
+    assert!(state["words"].as_array().is_none_or(|words| words.len() <= 1), "{state}");
 }
 
 async fn drained(served: &Served, thread: &str) {
