@@ -385,7 +385,8 @@ const checks = {
     const stamp = day.replaceAll("-", "");
     const lines = [
       "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//check//check//EN",
-      "BEGIN:VEVENT", `UID:check-${stamp}@example.org`, `DTSTAMP:${stamp}T000000Z`, `DTSTART:${stamp}T100000`, `DTEND:${stamp}T110000`, "SUMMARY:Flea market", "END:VEVENT",
+      "BEGIN:VEVENT", `UID:check-${stamp}@example.org`, `DTSTAMP:${stamp}T000000Z`, `DTSTART:${stamp}T100000`, `DTEND:${stamp}T110000`, "SUMMARY:Flea market", "ATTENDEE:urn:superstep:member:emma", "END:VEVENT",
+      "BEGIN:VEVENT", `UID:meets-${stamp}@example.org`, `DTSTAMP:${stamp}T000000Z`, `DTSTART:${stamp}T103000`, `DTEND:${stamp}T113000`, "SUMMARY:Brunch", "ATTENDEE:urn:superstep:member:emma", "END:VEVENT",
       "BEGIN:VEVENT", `UID:broken-${stamp}@example.org`, `DTSTAMP:${stamp}T000000Z`, "DTSTART:nonsense", "SUMMARY:Broken", "END:VEVENT",
       "END:VCALENDAR", "",
     ];
@@ -393,12 +394,13 @@ const checks = {
     await page.goto(`${base}/scheduler?date=${day}`);
     await page.waitForSelector(".week", SLOW);
     await page.setInputFiles("#import", file);
-    await page.waitForSelector("[data-created='1']", SLOW);
+    await page.waitForSelector("[data-created='2']", SLOW);
     await page.waitForSelector(blockAt(day, "10:00"), SLOW);
     assert.match(await page.textContent(".report"), /line \d+/, "what was left out is named with its line");
+    assert.match(await page.textContent(".clashes"), /“Flea market” and “Brunch” both need Emma/, "what it has people do at once is told");
     await page.setInputFiles("#import", file);
     await page.waitForSelector("[data-created='0']", SLOW);
-    assert.equal((await eventsOn(day)).length, 1, "importing twice changes nothing");
+    assert.equal((await eventsOn(day)).length, 2, "importing twice changes nothing");
     await page.setInputFiles("#import", { name: "holiday.png", mimeType: "image/png", buffer: Buffer.from("x") });
     await page.waitForSelector(".bring .problem", SLOW);
     await assertAccessible(page);

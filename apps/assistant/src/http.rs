@@ -86,7 +86,7 @@ async fn ask(
     asking.check()?;
     drop(Assistant::open(&office.desk(&options)?, &asking.user_id, &asking.message)?);
     let order = Order::new(GRAPH, thread.clone(), What::Start(asking.input())).options(options.to_json());
-    let order = if before.is_none() { order.title(asking.title()) } else { order };
+    let order = if before.is_none() { order.titled_by(&asking.message) } else { order };
     desk.served(GRAPH)?.check(&order).await?;
     // What earlier turns told is not told again.
     let last = Some(desk.last_event(&thread).await?).filter(|last| *last > 0);

@@ -101,6 +101,9 @@ pub struct Understood {
     pub unknown: Vec<UnknownName>,
     /// What cannot be, in words: a day that does not exist, a time that is over.
     pub problems: Vec<String>,
+    /// Whether a question asks what is in each other's way already, and not whether something would fit.
+    #[serde(default)]
+    pub is_about_clashes: bool,
     /// The times of which one is meant, where two readers disagree.
     #[serde(default)]
     pub either: Vec<Span>,

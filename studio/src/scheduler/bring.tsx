@@ -7,6 +7,7 @@ import type { Imported, Settings } from "./types";
 
 const words = text.bring;
 const MOST_BYTES = 10_000_000;
+const MOST_CONFLICTS = 20;
 
 interface Props {
   settings: Settings;
@@ -88,7 +89,7 @@ export function Bring({ settings, userId, changed }: Props) {
   );
 }
 
-function Report({ imported: { created, updated, unchanged, skipped } }: { imported: Imported }) {
+function Report({ imported: { created, updated, unchanged, skipped, conflicts } }: { imported: Imported }) {
   return (
     <div class="report" data-created={created}>
       <p>{words.done(created, updated, unchanged)}</p>
@@ -97,6 +98,10 @@ function Report({ imported: { created, updated, unchanged, skipped } }: { import
         {skipped.map(({ line, property, reason, title }, index) => (
           <li key={index}>{title && <strong dir="auto">{title} </strong>}<span dir="auto">{reason}</span> <span class="hint">{words.where(line, property)}</span></li>
         ))}
+      </ul>
+      {conflicts.length > 0 && <p>{words.conflicts(conflicts.length)}</p>}
+      <ul class="clashes">
+        {conflicts.slice(0, MOST_CONFLICTS).map(({ id, details }) => <li key={id} dir="auto">{details}</li>)}
       </ul>
     </div>
   );

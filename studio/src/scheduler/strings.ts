@@ -214,6 +214,7 @@ export const text = {
     notCalendar: "This is no calendar file. It should end in .ics.",
     done: (created: number, updated: number, unchanged: number) => `${created} new, ${updated} changed, ${unchanged} as before.`,
     skipped: (count: number) => `${plural(count, "entry was", "entries were")} left out:`,
+    conflicts: (count: number) => `${plural(count, "conflict has", "conflicts have")} come with it:`,
     where: (line: number | null | undefined, property: string | null | undefined) => [line ? `line ${line}` : "", property ?? ""].filter(Boolean).join(", "),
     changed: (name: string) => `Import of ${name}`,
   },

@@ -254,4 +254,6 @@ export interface Imported {
   updated: number;
   unchanged: number;
   skipped: { line?: number | null; property?: string | null; reason: string; title?: string | null }[];
+  /** What the calendar has people do at once by it. */
+  conflicts: Conflict[];
 }

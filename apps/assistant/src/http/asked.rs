@@ -8,9 +8,6 @@ use superstep::core::id::ThreadId;
 use superstep_server::{Order, Problem, What, fresh_run};
 use utoipa::{IntoParams, ToSchema};
 
-/// The longest title of a conversation, in characters.
-const LONGEST_TITLE: usize = 100;
-
 /// Something to ask.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -66,23 +63,10 @@ impl Asking {
         json!({ "messages": [{ "role": "user", "content": self.message, "id": id }], "user_id": self.user_id })
     }
 
-    /// What people call a conversation that begins with it.
-    pub(crate) fn title(&self) -> String {
-        titled(&self.message)
-    }
-
     /// What is stored with the turn; `before` are those of the turn before.
     pub(crate) fn options(&self, before: Option<&Options>) -> Options {
         let usual = || before.and_then(|before| before.model.clone());
         Options { user_id: self.user_id.clone(), model: self.model.clone().or_else(usual) }
-    }
-}
-
-fn titled(message: &str) -> String {
-    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST_TITLE) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line,
     }
 }
 
@@ -94,9 +78,10 @@ pub(crate) fn noted(mut order: Order) -> Order {
         order.options = Options { user_id, model: None }.to_json();
     }
     let first = input["messages"].as_array().and_then(|all| all.first()).unwrap_or(&input["messages"]);
-    let title = first["content"].as_str().or_else(|| first.as_str()).map(titled);
-    order.title = order.title.or(title);
-    order
+    match first["content"].as_str().or_else(|| first.as_str()).map(str::to_owned) {
+        Some(said) => order.titled_by(&said),
+        None => order,
+    }
 }
 
 /// Whose a turn is and who answers in it; stored with its orders.

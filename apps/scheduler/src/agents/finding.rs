@@ -138,12 +138,14 @@ pub(super) struct Telling<'a> {
     pub(super) board: &'a Board,
     pub(super) viewer: Viewer<'a>,
     pub(super) zone: Zone,
+    /// Within which time was looked, behind how often something is.
+    pub(super) range: &'static str,
 }
 
 impl<'a> Telling<'a> {
     /// To somebody, by their own clocks.
     pub(super) fn to(board: &'a Board, viewer: Viewer<'a>) -> Result<Self> {
-        Ok(Self { board, viewer, zone: viewer.zone(board)? })
+        Ok(Self { board, viewer, zone: viewer.zone(board)?, range: " within 12 months" })
     }
 
     /// An event inside a sentence, and whether it is only proposed.
@@ -160,7 +162,7 @@ impl<'a> Telling<'a> {
     /// When something is, once or several times.
     pub(super) fn when(&self, first: &Span, count: usize) -> String {
         let first = words::stretch(&self.zone, first);
-        if count == 1 { format!("on {first}") } else { format!("{count} times within 12 months, first on {first}") }
+        if count == 1 { format!("on {first}") } else { format!("{count} times{}, first on {first}", self.range) }
     }
 }
 

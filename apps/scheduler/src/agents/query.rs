@@ -9,6 +9,7 @@ use superstep::{Code, Error, Result};
 use super::capacity;
 use super::conflicts::find_for;
 use super::moments::{common, later, written, year_from};
+use super::scan;
 use super::seen::{BUSY, Viewer, zone_of};
 use super::slots::{self, Wanted};
 use super::taken::{Taken, is_transparent};
@@ -22,7 +23,8 @@ use crate::zone::Zone;
 pub struct Question {
     /// What is asked.
     pub kind: QueryType,
-    /// About which time; without it, what lies ahead: a week of free times, a year of events, an hour of a thing.
+    /// About which time; without it, what lies ahead: a week of free times, a year of events or conflicts, an
+    /// hour of a thing.
     pub span: Option<Span>,
     /// About whom: ids of members; nobody is everybody.
     pub people: Vec<String>,
@@ -30,7 +32,7 @@ pub struct Question {
     pub resources: Vec<String>,
     /// Words of the title that is looked for; none is any.
     pub text: String,
-    /// What would have to fit.
+    /// What would have to fit; without it, what is on the calendar already.
     pub event: Option<Event>,
     /// Whether any time of the span will do for it, and not only its own; without a span, of the next 14 days.
     pub is_open: bool,
@@ -51,8 +53,7 @@ const MOST_EVENTS: usize = 100;
 /// The answer to a question of a member.
 ///
 /// # Errors
-/// When the asker, a person or a thing is unknown, when nothing is given that would have to fit, or a rule of repetition
-/// or a zone on the board cannot be read.
+/// When the asker, a person or a thing is unknown, or a rule of repetition or a zone on the board cannot be read.
 pub fn answer(board: &Board, asker: &str, question: &Question, now: Time) -> Result<QueryData> {
     let wrong = |text: String| Error::new(Code::TypeMismatch, text);
     let asking = board.members.get(asker).ok_or_else(|| wrong(format!("there is no member `{asker}`")))?;
@@ -61,15 +62,13 @@ pub fn answer(board: &Board, asker: &str, question: &Question, now: Time) -> Res
     }
     let zone = zone_of(board, &asking.id)?;
     let desk = Desk { board, viewer: Viewer::Member(asker), zone, question, now };
-    let results =
-        match question.kind {
-            QueryType::Availability => desk.availability()?,
-            QueryType::EventLookup => desk.events()?,
-            QueryType::ResourceStatus => desk.resources()?,
-            QueryType::ConflictCheck => desk.fits(question.event.as_ref().ok_or_else(|| {
-                wrong("whether something fits can be told only of an event with a time".to_owned())
-            })?)?,
-        };
+    let results = match (question.kind, &question.event) {
+        (QueryType::Availability, _) => desk.availability()?,
+        (QueryType::EventLookup, _) => desk.events()?,
+        (QueryType::ResourceStatus, _) => desk.resources()?,
+        (QueryType::ConflictCheck, Some(event)) => desk.fits(event)?,
+        (QueryType::ConflictCheck, None) => desk.clashes()?,
+    };
     Ok(QueryData { query_type: question.kind, results })
 }
 
@@ -110,10 +109,7 @@ impl Desk<'_> {
 
     /// What is on the calendar, the earliest first.
     fn events(&self) -> Result<Map<String, Value>> {
-        let within = match self.question.span {
-            Some(_) => self.span(0)?,
-            None => year_from(&self.zone, self.now)?,
-        };
+        let within = self.span_or_year()?;
         let mut found: Vec<Instance> = Vec::new();
         for event in self.board.events.values().filter(|event| self.is_meant(event)) {
             found.extend(self.board.instances_of(event, &within)?.into_iter().take(MOST_EVENTS));
@@ -181,6 +177,15 @@ impl Desk<'_> {
         Ok(fitting(fits, &conflicts, &slots))
     }
 
+    /// What is in each other's way already, of those who are asked about.
+    fn clashes(&self) -> Result<Map<String, Value>> {
+        let mut conflicts = scan::within(self.board, self.span_or_year()?, self.viewer)?;
+        let people = &self.question.people;
+        conflicts.retain(|one| people.is_empty() || one.participants_affected.iter().any(|who| people.contains(who)));
+        let fits = !conflicts.iter().any(|conflict| conflict.severity.is_blocking());
+        Ok(fitting(fits, &conflicts, &[]))
+    }
+
     /// Times that would do, as the clocks of who asks show them.
     fn slots(&self, wanted: &Wanted) -> Result<Vec<TimeSlot>> {
         let mut slots = slots::find(self.board, wanted, self.now)?.candidate_times;
@@ -189,6 +194,11 @@ impl Desk<'_> {
             slot.end_time = self.zone.written(slot.end_time)?;
         }
         Ok(slots)
+    }
+
+    /// The time that is asked about, or the year from now.
+    fn span_or_year(&self) -> Result<Span> {
+        if self.question.span.is_some() { self.span(0) } else { year_from(&self.zone, self.now) }
     }
 
     /// The time that is asked about, or so many minutes from now; never more than a year.

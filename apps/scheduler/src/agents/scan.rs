@@ -1,4 +1,4 @@
-//! Conflicts among confirmed events in the next 12 months (R-FAM-94).
+//! Conflicts among confirmed events, in the next 12 months (R-FAM-94) or in a time that is asked about.
 //!
 //! A sweep along each person's and each thing's events, so that the cost is that of what is found and not of all pairs; and
 //! at most the first thousand are found, so that a calendar on which everything is at once costs no more.
@@ -30,11 +30,19 @@ pub const MOST_CONFLICTS: usize = 1_000;
 /// When a rule of repetition or a zone on the board cannot be read.
 pub fn all(board: &Board, now: Time) -> Result<Vec<Conflict>> {
     let zone = Zone::named(&board.family.zone)?;
-    let year = year_from(&zone, now)?;
+    found(board, year_from(&zone, now)?, Telling::to(board, Viewer::Family)?)
+}
+
+/// All conflicts among confirmed events within a time, told to somebody.
+pub(super) fn within(board: &Board, time: Span, viewer: Viewer<'_>) -> Result<Vec<Conflict>> {
+    found(board, time, Telling { range: "", ..Telling::to(board, viewer)? })
+}
+
+fn found(board: &Board, within: Span, telling: Telling<'_>) -> Result<Vec<Conflict>> {
     let is_wanted = |event: &Event| event.status == EventStatus::Confirmed && !is_transparent(event);
     // Rules look at days and weeks around.
-    let taken = Taken::new(board, &wider(&year, 8 * MINUTES_A_DAY), is_wanted)?;
-    let scan = Scan { board, year, taken, telling: Telling::to(board, Viewer::Family)? };
+    let taken = Taken::new(board, &wider(&within, 8 * MINUTES_A_DAY), is_wanted)?;
+    let scan = Scan { board, within, taken, telling };
     let mut found = scan.people();
     found.extend(scan.things());
     found.extend(scan.rules()?);
@@ -45,7 +53,7 @@ pub fn all(board: &Board, now: Time) -> Result<Vec<Conflict>> {
 
 struct Scan<'a> {
     board: &'a Board,
-    year: Span,
+    within: Span,
     taken: Taken,
     telling: Telling<'a>,
 }
@@ -78,11 +86,11 @@ impl Scan<'_> {
     }
 
     /// Adds what somebody is to do at once. Entries come in the order of time, so that the first conflicts are found first;
-    /// when there are too many of them, the rest of the year is not looked at any more.
+    /// when there are too many of them, the rest of the time is not looked at any more.
     fn meet_along<'e>(&self, member: &str, entries: impl Iterator<Item = &'e Entry>, meetings: &mut Meetings) {
         let mut open: Vec<&Entry> = Vec::new();
         let mut own = BTreeSet::new();
-        for entry in entries.filter(|entry| entry.span.meets(&self.year)) {
+        for entry in entries.filter(|entry| entry.span.meets(&self.within)) {
             open.retain(|other| other.span.end > entry.span.start);
             let is_other = |other: &&&Entry| self.taken.kept(other).whole != self.taken.kept(entry).whole;
             for other in open.iter().filter(is_other) {
@@ -104,7 +112,7 @@ impl Scan<'_> {
             let Some(thing) = self.board.resources.get(resource) else { continue };
             let mut crowds = Meetings::new();
             let mut open: Vec<&Entry> = Vec::new();
-            for entry in entries.filter(|entry| entry.span.meets(&self.year)) {
+            for entry in entries.filter(|entry| entry.span.meets(&self.within)) {
                 open.retain(|other| other.span.end > entry.span.start);
                 open.push(entry);
                 if open.len() > thing.capacity as usize {
@@ -152,7 +160,7 @@ impl Scan<'_> {
         (one, other): &(usize, usize),
         (meeting, said): (&Meeting, String),
     ) -> (Span, Conflict) {
-        let first = meeting.times.first().copied().unwrap_or(self.year);
+        let first = meeting.times.first().copied().unwrap_or(self.within);
         let latest = meeting.events.last();
         let id = |place: usize| &self.taken.events()[place].event.id;
         let conflict = Conflict {
@@ -184,7 +192,7 @@ impl Scan<'_> {
             let others = wholes.get(&kept.whole).into_iter().flatten().filter(|other| *other != place);
             let rest: Vec<Span> = others.filter_map(|other| times.get(other)).flatten().copied().collect();
             let mut found = BTreeMap::new();
-            for span in own.iter().filter(|span| span.meets(&self.year)) {
+            for span in own.iter().filter(|span| span.meets(&self.within)) {
                 let (board, taken, event) = (self.board, &self.taken, kept.event.as_ref());
                 let case = Case { board, taken, event, span: *span, whole: Some(kept.whole), own, rest: &rest };
                 self.breaches(&book, &case, &mut found);

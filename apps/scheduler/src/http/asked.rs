@@ -19,9 +19,6 @@ use crate::workflow::new_conversation_id;
 /// The longest request, in characters.
 const LONGEST: usize = 2_000;
 
-/// The longest title of a conversation, in characters.
-const LONGEST_TITLE: usize = 100;
-
 /// Something that is said in plain words.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -93,7 +90,7 @@ pub(super) fn turn_order(text: &str, thread: &ThreadId, options: &Options, is_fi
         input["conversation_id"] = json!(thread);
     }
     let order = Order::new(GRAPH, thread, What::Start(input)).options(options.to_json());
-    if is_first { order.title(titled(text)) } else { order }
+    if is_first { order.titled_by(text) } else { order }
 }
 
 /// What [`new_turn`](crate::workflow::new_turn) is, as JSON.
@@ -124,14 +121,6 @@ fn turn(text: &str, user_id: &str) -> Value {
     })
 }
 
-fn titled(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST_TITLE) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line,
-    }
-}
-
 /// An order with whose the conversation is and what lists show of it, as far as whoever gave it has not said so.
 pub(crate) fn noted(mut order: Order) -> Order {
     let What::Start(input) = &order.what else { return order };
@@ -139,9 +128,10 @@ pub(crate) fn noted(mut order: Order) -> Order {
         let user_id = input["user_id"].as_str().unwrap_or_default().to_owned();
         order.options = Options { user_id, ..Options::default() }.to_json();
     }
-    let title = input["user_input"].as_str().map(titled);
-    order.title = order.title.or(title);
-    order
+    match input["user_input"].as_str().map(str::to_owned) {
+        Some(said) => order.titled_by(&said),
+        None => order,
+    }
 }
 
 /// Whose a request is and who reads it; stored with its orders.

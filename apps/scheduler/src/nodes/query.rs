@@ -13,6 +13,9 @@ use crate::models::{QueryData, QueryType};
 use crate::notes;
 use crate::state::{Agent, Scheduler, SchedulerUpdate, Step, WorkflowStatus};
 
+/// The most that is listed in a sentence.
+const MOST_SAID: usize = 5;
+
 /// Answers a question.
 pub(crate) async fn query(state: View<Scheduler>, home: Ctx<Home>, cx: Cx) -> Result<SchedulerUpdate, NodeError> {
     let worked = look(&state, &home, &cx).await;
@@ -28,7 +31,7 @@ async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
     question.people.clone_from(&data.participants);
     question.resources.clone_from(&data.resources);
     question.text = data.title.clone().unwrap_or_default();
-    if question.kind == QueryType::ConflictCheck {
+    if question.kind == QueryType::ConflictCheck && !understood.is_about_clashes {
         question.is_open = data.title.is_some() && (understood.within.is_some() || question.span.is_none());
         let mut wanted = understood.clone();
         if question.is_open {
@@ -40,7 +43,10 @@ async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
         question.event = Some(asked.new_event()?);
     }
     let found = answer(&board, &state.user_id, &question, now)?;
-    let said = said(&found, &board, &state.user_id)?;
+    let said = match understood.is_about_clashes {
+        true => clashes_said(&found),
+        false => said(&found, &board, &state.user_id)?,
+    };
     let finding = Finding {
         agent: Agent::Query,
         step: Step::Query,
@@ -50,6 +56,17 @@ async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
         reasoning: format!("{:?} asked", found.query_type),
     };
     Ok(ended(finding.told(state, now), WorkflowStatus::Completed, &said, now))
+}
+
+/// What is in each other's way, in a few sentences.
+fn clashes_said(found: &QueryData) -> String {
+    let conflicts = found.results.get("conflicts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let some: Vec<&str> = conflicts.iter().filter_map(|one| one["details"].as_str()).take(MOST_SAID).collect();
+    match (some.is_empty(), conflicts.len() - some.len()) {
+        (true, _) => "There are no conflicts.".to_owned(),
+        (false, 0) => some.join(" "),
+        (false, more) => format!("{} And {more} more.", some.join(" ")),
+    }
 }
 
 /// The answer in a sentence or two.
@@ -63,7 +80,7 @@ fn said(found: &QueryData, board: &Board, who: &str) -> Result<String> {
     let times = || list("slots").iter().filter_map(|one| span(one, ("start_time", "end_time"))).collect::<Vec<_>>();
     Ok(match found.query_type {
         QueryType::Availability => {
-            let free: Vec<String> = list("free").iter().filter_map(|one| span(one, ("start", "end"))).take(5).collect();
+            let free: Vec<String> = list("free").iter().filter_map(|one| span(one, ("start", "end"))).take(MOST_SAID).collect();
             if free.is_empty() {
                 "There is no time at which all are free.".to_owned()
             } else {
@@ -76,7 +93,7 @@ fn said(found: &QueryData, board: &Board, who: &str) -> Result<String> {
                 let when = span(one, ("start", "end")).or_else(|| span(one, ("start_time", "end_time")))?;
                 Some(format!("{} on {when}", words::quoted(one["title"].as_str()?)))
             };
-            let some: Vec<String> = events.iter().filter_map(line).take(5).collect();
+            let some: Vec<String> = events.iter().filter_map(line).take(MOST_SAID).collect();
             match (some.is_empty(), events.len() - some.len().min(events.len())) {
                 (true, _) => "There is nothing on the calendar.".to_owned(),
                 (false, 0) => format!("{}.", some.join("; ")),

@@ -43,6 +43,7 @@ pub(super) fn nothing() -> Understood {
         doubts: Vec::new(),
         unknown: Vec::new(),
         problems: Vec::new(),
+        is_about_clashes: false,
         either: Vec::new(),
         found: Vec::new(),
         reasoning: String::new(),
@@ -127,7 +128,9 @@ fn question(reading: &Reading<'_>) -> Understood {
     let clue = Clue { words: &reading.reader.tokens, people: &[], said: &none, is_strict: false };
     let which = meant(&reading.reader, reading.request.board, &reading.wall(None), clue);
     let title = titles::title(&reading.reader);
-    let is_about = !reading.names.mentions.is_empty() || !which.is_empty() || title.is_some();
+    let is_about_clashes = which.is_empty() && title.is_none() && !when.has_time && !has_thing
+        && intent::asks_for_clashes(&reading.reader);
+    let is_about = !reading.names.mentions.is_empty() || !which.is_empty() || title.is_some() || is_about_clashes;
     let has_subject = when.problems.is_empty() && (when.span.is_some() || is_about);
     let mut weights = Weights::default();
     weights.add("intent", 15, reading.intent.is_said);
@@ -135,6 +138,7 @@ fn question(reading: &Reading<'_>) -> Understood {
     weights.add("range or subject", 25, has_subject);
     let mut understood = base(reading);
     understood.query = Some(query);
+    understood.is_about_clashes = is_about_clashes && query == QueryType::ConflictCheck;
     understood.which = which.iter().map(|meant| meant.event.id.clone()).collect();
     understood.data.title = match which.as_slice() {
         [one] => Some(one.event.title.clone()),

@@ -151,6 +151,11 @@ pub(super) fn query(reader: &Reader<'_>, intent: &Intent, has_thing: bool) -> (Q
     (QueryType::EventLookup, !intent.verb.is_empty())
 }
 
+/// Whether a question asks what is in each other's way: `Are there any conflicts?`
+pub(super) fn asks_for_clashes(reader: &Reader<'_>) -> bool {
+    has_any(reader, reader.language.words.clashes)
+}
+
 /// Reads the words that ask whether something fits: they say nothing of what it is.
 pub(super) fn read_fitting(reader: &mut Reader<'_>) {
     let lists = reader.language.words;

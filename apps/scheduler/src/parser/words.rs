@@ -67,6 +67,8 @@ pub(super) struct Words {
     pub(super) availability: &'static [&'static str],
     /// Words that ask what is in the way.
     pub(super) conflict: &'static [&'static str],
+    /// Of these, those that ask what is in each other's way already.
+    pub(super) clashes: &'static [&'static str],
     /// Words for all members.
     pub(super) everyone: &'static [&'static str],
     /// Words for the children.

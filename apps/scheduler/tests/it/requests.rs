@@ -252,6 +252,34 @@ async fn when_is_everyone_free() {
     assert_eq!(stage.board().await.revision, before);
 }
 
+/// R-FAM-109, R-FAM-63, R-FAM-101: whether there are conflicts is asked of the calendar as it is, whether a day would do is not.
+#[tokio::test]
+async fn are_there_any_conflicts() {
+    let mut soccer = dentist();
+    (soccer.id, soccer.uid, soccer.title) = ("soccer".to_owned(), "soccer".to_owned(), "Soccer".to_owned());
+    let told = async |events: Vec<Event>, words: &str| {
+        let done = Stage::new(events).await.say(words).await;
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{words}: {:?}", done.questions());
+        let answer = &done.state.agent_outputs["query"];
+        assert_eq!(answer.data["query_type"], "conflict_check", "{words}");
+        answer.explanation.clone()
+    };
+    let clash = "“Dentist” and “Soccer” both need Emma on Saturday 10 January, 2:30 pm to 3:30 pm.";
+    let rows = [
+        ("Are there any conflicts this weekend?", clash),
+        ("Do we have any conflicts?", clash),
+        ("Gibt es am Wochenende Konflikte?", clash),
+        ("¿Hay conflictos el sábado?", clash),
+        ("Are there any conflicts next week?", "There are no conflicts."),
+        ("Any clashes on Sunday?", "There are no conflicts."),
+    ];
+    for (words, answer) in rows {
+        assert_eq!(told(vec![dentist(), soccer.clone()], words).await, answer, "{words}");
+    }
+    let busy = told(vec![dentist()], "Does Saturday work for Emma?").await;
+    assert!(busy.starts_with("No: Emma is at “Dentist”"), "{busy}");
+}
+
 /// R-FAM-119: a series, at five on the wall on both sides of the day on which clocks change.
 #[tokio::test]
 async fn piano_every_tuesday() {

@@ -30,7 +30,7 @@ pub(crate) async fn assistant(asked: &DemoAssistant, global: &Global, out: &Out)
         "messages": [{ "role": "user", "content": asked.ask, "id": "asked" }], "user_id": asked.user,
     });
     let options = Options { user_id: asked.user.clone(), model: Some(asked.model.clone()) };
-    let order = Order::new(GRAPH, thread, What::Start(input)).options(options.to_json()).title(asked.ask.trim());
+    let order = Order::new(GRAPH, thread, What::Start(input)).options(options.to_json()).titled_by(&asked.ask);
     let done = attend(&desk, order, &mut RunView::new(None, &drawing, *out), out).await?;
     finish(done, out)
 }

@@ -7,6 +7,9 @@ use serde_json::Value;
 use superstep::Answers;
 use superstep::core::id::{RunId, ThreadId};
 
+/// The longest title that is made out of what was said, in characters.
+const LONGEST_TITLE: usize = 100;
+
 /// What is asked of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -70,6 +73,19 @@ impl Order {
         self.title = Some(title.into());
         self
     }
+
+    /// Calls the thread by what was first said on it, in one line and not too long, unless it has a title.
+    #[must_use]
+    pub fn titled_by(mut self, said: &str) -> Self {
+        self.title.get_or_insert_with(|| {
+            let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            match line.char_indices().nth(LONGEST_TITLE) {
+                Some((end, _)) => format!("{}...", &line[..end]),
+                None => line,
+            }
+        });
+        self
+    }
 }
 
 /// A fresh id of a run.
@@ -106,6 +122,16 @@ mod tests {
             let text = serde_json::to_string(&order).unwrap();
             assert_eq!(serde_json::from_str::<Order>(&text).unwrap(), order);
         }
+    }
+
+    #[test]
+    fn a_thread_is_called_by_what_was_said_unless_it_has_a_title() {
+        let order = || Order::new("count", "t1", What::GoOn);
+        let title = |order: Order| order.title.unwrap();
+        assert_eq!(title(order().titled_by(" Piano\n every  Tuesday ")), "Piano every Tuesday");
+        assert_eq!(title(order().titled_by(&"ä".repeat(100))), "ä".repeat(100));
+        assert_eq!(title(order().titled_by(&"ä".repeat(101))), "ä".repeat(100) + "...");
+        assert_eq!(title(order().title("one").titled_by("two")), "one");
     }
 
     #[test]

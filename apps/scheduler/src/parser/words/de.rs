@@ -34,6 +34,7 @@ pub(super) const WORDS: Words = Words {
     polite: &["bitte", "kannst", "konntest", "wurdest", "konnen", "du", "hallo", "lass", "lasst"],
     availability: &["frei", "zeit", "verfugbar", "beschaftigt", "belegt"],
     conflict: &["konflikt", "konflikte", "uberschneidet", "uberschneidung", "uberschneidungen", "passt", "kollidiert", "moglich"],
+    clashes: &["konflikt", "konflikte", "uberschneidung", "uberschneidungen"],
     everyone: &["alle", "allen", "jeder", "die ganze familie", "der ganzen familie", "uns alle", "wir alle"],
     kids: &["kinder", "kindern", "kind"],
     parents: &["eltern"],

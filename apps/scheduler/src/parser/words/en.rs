@@ -43,6 +43,7 @@ pub(super) const WORDS: Words = Words {
         "conflict", "conflicts", "clash", "clashes", "overlap", "overlaps", "fit", "fits", "work for", "work with",
         "work ?", "works for", "collide", "possible", "double", "room for", "time for",
     ],
+    clashes: &["conflicts", "clashes", "overlaps", "conflict ?", "any conflict", "a conflict", "any clash", "double"],
     everyone: &["everyone", "everybody", "all of us", "us all", "the whole family", "the entire family"],
     kids: &["kids", "children", "kid", "child"],
     parents: &["parents"],

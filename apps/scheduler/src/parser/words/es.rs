@@ -34,6 +34,7 @@ pub(super) const WORDS: Words = Words {
     polite: &["puedes", "podrias", "por", "favor", "hola", "podemos", "puedo"],
     availability: &["libre", "libres", "disponible", "disponibles", "ocupado", "ocupada", "ocupados"],
     conflict: &["conflicto", "conflictos", "choca", "chocan", "coincide", "cabe", "posible", "solapa"],
+    clashes: &["conflicto", "conflictos"],
     everyone: &["todos", "todo el mundo", "toda la familia"],
     kids: &["ninos", "hijos", "ninas", "hijas"],
     parents: &["los padres"],

@@ -53,6 +53,10 @@ fn conflicts_do_not_tell_what_is_private() {
     assert!(recorded.len() == 1 && !serde_json::to_string(&recorded).unwrap().contains("Surprise"), "{recorded:?}");
     let dads = conflicts::find(&board(), &soccer("dad")).unwrap();
     assert_eq!(dads[0].conflicting_event_title.as_deref(), Some("Surprise party"));
+    let (both, clashes) = (board().with(soccer("mom")), Question::new(QueryType::ConflictCheck));
+    let told = |asker: &str| serde_json::to_string(&answer(&both, asker, &clashes, now()).unwrap()).unwrap();
+    assert!(told("mom").contains("something private") && !told("mom").contains("Surprise"), "{}", told("mom"));
+    assert!(told("dad").contains("Surprise party"), "{}", told("dad"));
 }
 
 /// R-FAM-106, R-FAM-107, R-FAM-109: who changes what belongs to another is told what they see themselves, and is offered
