@@ -279,6 +279,25 @@ const checks = {
     return faults;
   },
 
+  async moved(browser) {
+    const { page, faults } = await open(browser);
+    const day = await freeSunday();
+    const [next, third] = [addDays(day, 7), addDays(day, 14)];
+    await plan(`Schedule choir for ${child.name} on ${day} at 9am every Sunday 3 times`);
+    await page.goto(`${base}/scheduler?date=${next}`);
+    await page.waitForSelector(blockAt(next, "09:00"), SLOW);
+    await tell(page, `Move choir on ${next} to 10am`);
+    await completed(page);
+    await page.click("[data-part=time]");
+    await page.fill(".editor input", "11:00");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(blockAt(next, "11:00"), SLOW);
+    for (const other of [day, third]) {
+      assert.ok((await eventsOn(other)).some(({ start }) => wall(start) === `${other}T09:00`), "only the one that was moved is corrected");
+    }
+    return faults;
+  },
+
   async correction(browser) {
     const { page, faults } = await open(browser);
     const [day, other] = [await freeSunday(), await freeSunday()];

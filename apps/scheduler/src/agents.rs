@@ -20,3 +20,4 @@ mod taken;
 mod windows;
 
 pub(crate) use seen::{BUSY, may_change, may_change_which, seen_by, sees, title_for, zone_of};
+pub(crate) use taken::is_transparent;

@@ -1,10 +1,10 @@
 //! The plan that a sentence asks for: something new, or what is to be different.
 
 use superstep::core::time::Time;
-use superstep::{Error, Result};
+use superstep::{Code, Error, Result};
 
 use crate::agents::slots::Wanted;
-use crate::calendar::{Board, Calendar, Event, Recurrence, Span, Visibility};
+use crate::calendar::{Board, Event, Recurrence, Span};
 use crate::models::{EventStatus, EventType};
 use crate::parser::Understood;
 use crate::plan::{Difference, Plan, Target, Wish, required};
@@ -61,8 +61,18 @@ impl Asked<'_> {
     /// Something new.
     ///
     /// # Errors
-    /// When it has no length.
+    /// `PolicyRefused` when there is no calendar into which who asks may write, or when it has no length.
     pub(crate) fn new_event(&self) -> Result<Event> {
+        let none = || Error::new(Code::PolicyRefused, "there is no calendar of the family's, and none of your own");
+        let calendar = self.board.calendar_of(self.who).ok_or_else(none)?.id.clone();
+        Ok(Event { calendar, ..self.imagined()? })
+    }
+
+    /// The same in no calendar, to be looked at and never written.
+    ///
+    /// # Errors
+    /// When it has no length.
+    pub(crate) fn imagined(&self) -> Result<Event> {
         let data = &self.understood.data;
         let zone = &self.board.family.zone;
         let title = data.title.clone().unwrap_or_else(|| "Event".to_owned());
@@ -70,7 +80,7 @@ impl Asked<'_> {
         Ok(Event {
             id: self.id.to_owned(),
             uid: format!("{}@superstep", self.id),
-            calendar: self.calendar().to_owned(),
+            calendar: String::new(),
             title,
             span: self.given().map_or_else(|| self.any_time(), Ok)?,
             zone: zone.clone(),
@@ -97,15 +107,6 @@ impl Asked<'_> {
         let end = self.now.as_unix_micros() + i64::from(self.minutes()) * 60_000_000;
         let end = Time::from_unix_micros(end).map_err(|fault| Error::internal(fault.to_string()))?;
         Span::new(self.now, end).ok_or_else(|| Error::internal("an event without length"))
-    }
-
-    /// The calendar of who asks that the family sees, else the family's, else any.
-    fn calendar(&self) -> &str {
-        let all = || self.board.calendars.values();
-        let is_family = |calendar: &&std::sync::Arc<Calendar>| calendar.visibility == Visibility::Family;
-        let own = all().filter(is_family).find(|calendar| calendar.owner.as_deref() == Some(self.who));
-        let shared = || all().find(|calendar| calendar.owner.is_none());
-        own.or_else(shared).or_else(|| all().next()).map_or("family", |calendar| calendar.id.as_str())
     }
 
     fn difference(&self) -> Result<Difference> {

@@ -12,7 +12,7 @@ use superstep::{Code, Error, Result};
 
 use crate::agents::conflicts::{self, Standing};
 use crate::agents::resolution;
-use crate::calendar::series::{self, Which};
+use crate::calendar::series::{self, Retiming, Which};
 use crate::calendar::{Board, Change, Event, Flexibility, Participant, Priority, Recurrence, Span};
 use crate::models::{EventStatus, ProposedResolution};
 use crate::parser::{Edit, Scope, Understood};
@@ -127,10 +127,15 @@ impl Wish {
 impl Difference {
     fn on(&self, board: &Board, now: Time) -> Result<(Event, Vec<Change>)> {
         self.check(board)?;
+        let Target { event, which, .. } = &self.target;
+        let ruled = series::ruled(board, board.events.get(event).ok_or_else(gone)?, *which)?;
         let (mut applied, mut met) = (Ok(()), None);
-        let changes = series::edit(board, &self.target.event, self.target.which, now, |event| {
-            applied = self.apply(event);
-            met = Some(event.clone());
+        let changes = series::edit(board, event, *which, now, |event| {
+            if applied.is_ok() {
+                applied = self.apply(event, ruled);
+            }
+            // Of a series and the one that was moved, the series.
+            met.get_or_insert_with(|| event.clone());
         });
         applied?;
         let changes = changes?;
@@ -162,11 +167,12 @@ impl Difference {
         end.filter(|_| is_moved_only).and_then(|end| Span::new(wanted.start, end)).unwrap_or(*wanted)
     }
 
-    fn apply(&self, event: &mut Event) -> Result<()> {
+    fn apply(&self, event: &mut Event, ruled: Option<Span>) -> Result<()> {
         if let Some(time) = &self.time {
             // One by itself goes where it is wanted, wherever it is by now.
             let seen = if event.recurrence.is_some() { self.target.seen } else { event.span };
-            series::retime(event, &seen, &self.as_long_as(&seen, time))?;
+            let wanted = self.as_long_as(&seen, time);
+            series::retime(event, &Retiming { seen, wanted, ruled })?;
         }
         let edit = &self.edit;
         event.participants.retain(|one| !edit.remove_people.contains(&one.member));
@@ -240,13 +246,9 @@ impl Drawn {
     /// The event as people are told of it: of a series that runs already, the next one.
     pub(crate) fn shown(&self, now: Time) -> Result<Event> {
         let event = Arc::new(self.event.clone());
-        let later = now.as_unix_micros().saturating_add(A_YEAR);
-        let coming = Time::from_unix_micros(later).ok().and_then(|later| Span::new(now, later));
-        let Some(coming) = coming.filter(|_| event.recurrence.is_some() && event.span.end <= now) else {
-            return Ok(self.event.clone());
-        };
-        let next = self.board.instances_of(&event, &coming)?.first().map_or(event.span, |next| next.span);
-        Ok(Event { span: next, ..self.event.clone() })
+        let is_running = event.recurrence.is_some() && event.span.end <= now;
+        let next = if is_running { self.board.next_of(&event, now)? } else { None };
+        Ok(Event { span: next.unwrap_or(event.span), ..self.event.clone() })
     }
 
     /// Everything that is written, with the event on the calendar.
@@ -266,9 +268,6 @@ impl Drawn {
 pub(crate) fn required(member: &str) -> Participant {
     Participant { member: member.to_owned(), is_required: true }
 }
-
-/// How far ahead the next one of a series is looked for, in microseconds.
-const A_YEAR: i64 = 366 * 24 * 3_600 * 1_000_000;
 
 /// Of two who propose for the same time the first one has it: proposals that came later do not stand in the way, or both
 /// would wait for each other. A change is no proposal: nobody sees it before it is written, so that nobody waits for it.

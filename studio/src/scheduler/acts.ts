@@ -4,7 +4,7 @@ import type { Speech } from "../shared/aloud";
 import type { Problem } from "../shared/api";
 import { wayOf } from "./answer";
 import { api, problemOf } from "./api";
-import { amended, corrected, eventOf, patchOf, replyOf, type Chip, type Correction } from "./chips";
+import { amended, corrected, eventOf, patchOf, replyOf, scopeOf, type Chip, type Correction } from "./chips";
 import { namesOf, zoneOf } from "./family";
 import { text } from "./strings";
 import type { Answer, Reply, Settings } from "./types";
@@ -117,9 +117,9 @@ function useCorrect({ settings, userId, conversation, tell, reply, changed, show
     const event = eventOf(answer);
     const patch = way === "patch" && event ? patchOf(correction, event, zone) : undefined;
     if (patch && event?.id) {
-      await api.change(userId, event.id, { ...patch, ...(event.rule ? { which: "all" as const } : {}), ...(isForced ? { force: true } : {}) });
+      const { event: now } = await api.change(userId, event.id, { ...patch, ...scopeOf(event), ...(isForced ? { force: true } : {}) });
       const what = text.event.changed(patch.title ?? event.title);
-      conversation.amend(amended(answer, correction, patch, what));
+      conversation.amend(amended(answer, correction, patch, what, now));
       changed(what);
       if (patch.start) show(wallOf(patch.start).day);
       return;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { amended, chipsOf, corrected, eventOf, filledReply, patchOf, replyOf, type Names } from "./chips";
+import { amended, chipsOf, corrected, eventOf, filledReply, patchOf, replyOf, scopeOf, type Names } from "./chips";
 import type { Answer, Found, Parsed } from "./types";
 
 const ZONE = "America/New_York";
@@ -80,6 +80,14 @@ it("finds the event of an answer", () => {
   expect(eventOf(answer(null))).toBeUndefined();
 });
 
+it("a correction is of all of a series, or of the one that was changed by itself", () => {
+  const told = (more: object) => scopeOf({ title: "Choir", participants: [], ...more });
+  expect(told({})).toEqual({});
+  const weekly = { rule: "FREQ=WEEKLY", occurrence: "2026-03-07T14:00:00" };
+  expect(told({ ...weekly, isException: false })).toEqual({ which: "all", occurrence: "2026-03-07T14:00:00" });
+  expect(told({ ...weekly, isException: true })).toEqual({});
+});
+
 it("an answer says what its event has become", () => {
   const answer = {
     workflow_id: "conv_1", status: "completed", explanation: "Planned.", understood: { data: soccer, confidence: 0.95, found },
@@ -88,6 +96,9 @@ it("an answer says what its event has become", () => {
   const later = amended(answer, { part: "date", day: "2026-01-11" }, { start: "2026-01-11T14:00:00-05:00", end: "2026-01-11T15:00:00-05:00" }, "Changed.");
   expect(later).toMatchObject({ explanation: "Changed.", result: { action: "changed" }, understood: { data: { start_time: "2026-01-11T14:00:00-05:00", title: "Soccer practice" } } });
   expect(eventOf(later)?.start).toBe("2026-01-11T14:00:00-05:00");
+  const series = { title: "Soccer practice", start: "c", recurrence_rule: "FREQ=DAILY", occurrence: "d", is_exception: false };
+  const told = eventOf(amended(answer, { part: "recurrence", rule: "FREQ=DAILY" }, { recurrence_rule: "FREQ=DAILY" }, "", series));
+  expect(told).toMatchObject({ id: "e1", start: "c", rule: "FREQ=DAILY", occurrence: "d", isException: false });
   const weekly = amended(answer, { part: "recurrence", rule: "FREQ=DAILY" }, { recurrence_rule: "FREQ=DAILY" }, "");
   expect(chipsOf(weekly.understood!.data, weekly.understood!.found, names).at(-1)).toMatchObject({ part: "recurrence", label: "every day", isMore: false });
   const alone = amended(answer, { part: "people", ids: [] }, { participants: [] }, "");

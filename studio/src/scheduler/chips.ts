@@ -1,7 +1,7 @@
 /** What was understood, piece by piece, and what it means to correct a piece. Pure. */
 import { clocks, dayShort, length, listed, stretch } from "./said";
 import { repeats } from "./repeat";
-import type { Answer, Fields, Flexibility, Found, Parsed, Patch, Priority, Reply } from "./types";
+import type { Answer, CalendarEvent, Fields, Flexibility, Found, Parsed, Patch, Priority, Reply } from "./types";
 import { momentOf, timeField, wallOf, written, type Day } from "./wall";
 
 /** In the order in which they are shown. */
@@ -114,6 +114,11 @@ export function patchOf(correction: Correction, event: { start?: string; end?: s
   }
 }
 
+/** Which of a series a correction means: all of them, counted from the one that was told. One that was changed by itself is only itself. */
+export function scopeOf({ rule, occurrence, isException }: Told): Pick<Patch, "which" | "occurrence"> {
+  return rule && occurrence && !isException ? { which: "all", occurrence } : {};
+}
+
 /** The piece in words that the parser knows. */
 export function wordsOf(correction: Correction, names: Names): string {
   switch (correction.part) {
@@ -154,16 +159,31 @@ function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
 
+/** The event of an answer. */
+export interface Told {
+  id?: string;
+  title: string;
+  start?: string;
+  end?: string;
+  rule?: string | null;
+  occurrence?: string | null;
+  isException?: boolean;
+  participants: string[];
+}
+
 /** The event of an answer, whatever its times are called. */
-export function eventOf(answer: Answer): { id?: string; title: string; start?: string; end?: string; rule?: string | null; participants: string[] } | undefined {
+export function eventOf(answer: Answer): Told | undefined {
   const event = answer.result?.event ?? answer.result?.events?.[0];
   if (!event) return undefined;
   const participants = (event.participants ?? []).map((one) => (typeof one === "string" ? one : one.id));
-  return { id: event.event_id ?? event.id, title: event.title, start: event.start ?? event.start_time, end: event.end ?? event.end_time, rule: event.recurrence_rule, participants };
+  return {
+    id: event.event_id ?? event.id, title: event.title, start: event.start ?? event.start_time, end: event.end ?? event.end_time,
+    rule: event.recurrence_rule, occurrence: event.occurrence, isException: event.is_exception, participants,
+  };
 }
 
-/** The answer as it stands after a piece of its event was changed. */
-export function amended(answer: Answer, correction: Correction, patch: Patch, explanation: string): Answer {
+/** The answer as it stands after a piece of its event was changed; `changed` is the event as the calendar has it then. */
+export function amended(answer: Answer, correction: Correction, patch: Patch, explanation: string, changed?: CalendarEvent): Answer {
   const { understood, result } = answer;
   const said: Partial<Parsed> = {
     ...(patch.title !== undefined ? { title: patch.title } : {}),
@@ -184,6 +204,7 @@ export function amended(answer: Answer, correction: Correction, patch: Patch, ex
     ...(patch.start ? { start: patch.start } : {}),
     ...(patch.end ? { end: patch.end } : {}),
     ...(patch.recurrence_rule !== undefined ? { recurrence_rule: patch.recurrence_rule } : {}),
+    ...changed,
   };
   return { ...answer, explanation, understood: understood && { ...understood, data: { ...understood.data, ...said }, found: found ?? [] }, result: result && { ...result, event, action: "changed" } };
 }

@@ -67,6 +67,8 @@ export interface Instance {
   recurrence_rule: string | null;
   /** When this one of a series was to start, on the wall. */
   occurrence: string | null;
+  /** Whether this one of a series was changed by itself. */
+  is_exception?: boolean;
   priority?: Priority | null;
   flexibility?: Flexibility | null;
   owner?: string | null;
@@ -165,6 +167,9 @@ export interface CalendarEvent {
   end_time?: string;
   participants?: (string | { id: string; is_required?: boolean })[];
   recurrence_rule?: string | null;
+  /** As of an instance. */
+  occurrence?: string | null;
+  is_exception?: boolean;
 }
 
 export interface QueryData {

@@ -156,7 +156,8 @@ impl<'a> Telling<'a> {
 
     /// An event inside a sentence.
     pub(super) fn name(&self, event: &Event) -> String {
-        if self.viewer.sees(self.board, event) { words::quoted(&event.title) } else { "something private".to_owned() }
+        let is_told = self.viewer.is_told(self.board, event);
+        if is_told { words::quoted(&event.title) } else { "something private".to_owned() }
     }
 
     /// When something is, once or several times.

@@ -4,6 +4,7 @@ use superstep::Result;
 
 use crate::calendar::series::Which;
 use crate::calendar::{Board, Change, Event, Role, Visibility};
+use crate::models::EventStatus;
 use crate::zone::Zone;
 
 /// What an event is called for somebody who may not see what it is.
@@ -28,9 +29,15 @@ impl Viewer<'_> {
         is_owner || event.participants.iter().any(|participant| participant.member == member)
     }
 
+    /// Whether they are told what an event is: what somebody else only thinks of is nobody's business yet.
+    pub(super) fn is_told(self, board: &Board, event: &Event) -> bool {
+        let is_own = matches!(self, Self::Member(member) if event.owner == member);
+        (event.status == EventStatus::Confirmed || is_own) && self.sees(board, event)
+    }
+
     /// What an event is called for them.
     pub(super) fn title(self, board: &Board, event: &Event) -> String {
-        if self.sees(board, event) { event.title.clone() } else { BUSY.to_owned() }
+        if self.is_told(board, event) { event.title.clone() } else { BUSY.to_owned() }
     }
 
     /// The zone of their clocks; that of the family for all of it, and for who says nothing else or is gone.

@@ -164,6 +164,6 @@ pub(super) fn whole_of(event: &Event) -> &str {
 }
 
 /// Whether an event takes nobody's time: calendar files say so of birthdays and holidays.
-pub(super) fn is_transparent(event: &Event) -> bool {
+pub(crate) fn is_transparent(event: &Event) -> bool {
     event.extra.iter().any(|line| line.trim().eq_ignore_ascii_case("TRANSP:TRANSPARENT"))
 }

@@ -46,6 +46,10 @@ impl Household {
         if !members.iter().any(|member| member.role == Role::Parent) {
             return Err("/members has no `parent`, and nobody else may change the family".to_owned());
         }
+        let mut problems = members.iter().enumerate().filter_map(|(at, one)| Some((at, one.preferences.problem()?)));
+        if let Some((at, (pointer, fact))) = problems.next() {
+            return Err(format!("/members/{at}{pointer} {fact}"));
+        }
         if calendars.is_empty() {
             let (id, name) = ("family".to_owned(), "Family".to_owned());
             calendars.push(Calendar { id, name, owner: None, visibility: Visibility::Family });
@@ -78,11 +82,13 @@ mod tests {
         let read = board(&family("Europe/Berlin", mom)).unwrap();
         assert_eq!((read.members.len(), read.calendars.len()), (1, 1));
         let child = mom.replace("parent", "child");
+        let hurried = mom.replace("\"parent\"", r#""parent", "preferences": { "default_minutes": 0 }"#);
         for (text, part) in [
             (family("Europe/Berln", mom), "/family/zone"),
             (family("Europe/Berlin", &child), "/members has no `parent`"),
             (family("Europe/Berlin", &mom.replace("parent", "aunt")), "/members/0/role"),
             (family("Europe/Berlin", mom).replace("\"members\"", "\"people\""), "people"),
+            (family("Europe/Berlin", &hurried), "/members/0/preferences/default_minutes"),
         ] {
             let refused = board(&text).unwrap_err();
             assert!(refused.contains(part), "{part}: {refused}");

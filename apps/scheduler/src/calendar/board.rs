@@ -12,12 +12,15 @@ use superstep::Result;
 use superstep::core::time::Time;
 
 use super::event::Event;
-use super::family::{Calendar, Family, Member, Resource};
+use super::family::{Calendar, Family, Member, Resource, Visibility};
 use super::index::Index;
 use super::recurrence::Timetable;
 use super::rule::Rule;
 use super::span::Span;
 use crate::models::{Conflict, EventStatus};
+
+/// How far ahead the next one of a series is looked for, in microseconds.
+const A_YEAR: i64 = 366 * 24 * 3_600 * 1_000_000;
 
 /// A family's calendar as of one revision.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,6 +166,16 @@ impl Board {
         Ok(instances)
     }
 
+    /// The first time of an event that is not over at a moment, if there is one in the year from there.
+    ///
+    /// # Errors
+    /// When the event's rule or zone cannot be read.
+    pub(crate) fn next_of(&self, event: &Arc<Event>, now: Time) -> Result<Option<Span>> {
+        let later = Time::from_unix_micros(now.as_unix_micros().saturating_add(A_YEAR)).ok();
+        let Some(coming) = later.and_then(|later| Span::new(now, later)) else { return Ok(None) };
+        Ok(self.instances_of(event, &coming)?.first().map(|next| next.span))
+    }
+
     /// The starts of a series for which an exception stands that is as far on its way as the series.
     ///
     /// One that is only proposed leaves the instance where it is: until it is confirmed, both times are taken.
@@ -183,6 +196,20 @@ impl Board {
     /// The events that stand for instances of a series, by the start that they stand for.
     pub fn exceptions_of(&self, series: &str) -> impl Iterator<Item = &Arc<Event>> {
         self.index.exceptions(series, DateTime::MIN, DateTime::MAX).filter_map(|(_, id)| self.events.get(id))
+    }
+
+    /// The calendar of a member that the family sees, else the family's, else one that is theirs alone: nobody writes into
+    /// that of somebody else unless they name it.
+    pub(crate) fn calendar_of(&self, member: &str) -> Option<&Calendar> {
+        let all = || self.calendars.values().map(AsRef::as_ref);
+        let own = || all().filter(|calendar| calendar.owner.as_deref() == Some(member));
+        let seen = own().find(|calendar| calendar.visibility == Visibility::Family);
+        seen.or_else(|| self.shared_calendar()).or_else(|| own().next())
+    }
+
+    /// The calendar of the whole family.
+    pub(crate) fn shared_calendar(&self) -> Option<&Calendar> {
+        self.calendars.values().map(AsRef::as_ref).find(|calendar| calendar.owner.is_none())
     }
 
     /// How an event repeats.

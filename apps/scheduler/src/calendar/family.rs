@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::span::LONGEST_MINUTES;
+
 /// A family: one calendar in one place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -97,6 +99,15 @@ impl Default for Preferences {
             day_end: civil::time(21, 0, 0, 0),
             times: times.into_iter().map(|(name, time)| (name.to_owned(), time)).collect(),
         }
+    }
+}
+
+impl Preferences {
+    /// What the types cannot say: where something cannot be so, and why.
+    pub(crate) fn problem(&self) -> Option<(&'static str, String)> {
+        let is_length = (1..=LONGEST_MINUTES).contains(&i64::from(self.default_minutes));
+        let fact = || format!("an event is at least a minute and at most {LONGEST_MINUTES} minutes long");
+        (!is_length).then(|| ("/preferences/default_minutes", fact()))
     }
 }
 

@@ -7,6 +7,7 @@
 //! Pure: says what is to be changed, in an order in which a series is there before its exceptions and gone after them.
 
 mod parts;
+mod retime;
 
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ use super::board::{Board, Change};
 use super::event::{Event, ExceptionOf};
 use super::recurrence::Timetable;
 use super::span::Span;
-use crate::zone::Zone;
+
+pub(crate) use self::retime::{Retiming, retime, ruled};
 
 /// Which instances of a series are meant. Starts are those on the wall of the series' zone; for an instance that was
 /// moved, give the id of its exception.
@@ -38,7 +40,9 @@ pub enum Which {
 /// Changes an event, or the instances that are meant of its series.
 ///
 /// The function gets the event at the first of those instances. When it moves that one, the others move as far on the
-/// wall, together with what was left out, added or changed among them. Nothing is to do where it changes nothing.
+/// wall, together with what was left out, added or changed among them. Where the event stands for an instance and others
+/// are meant as well, the function gets it too, after them: who asks by the one that was moved means that one. Nothing is
+/// to do where it changes nothing.
 ///
 /// # Errors
 /// When there is no such event or instance, when the function changes what the event is known by, or when the rule does
@@ -48,52 +52,44 @@ pub fn edit(
     event_id: &str,
     which: Which,
     now: Time,
-    change: impl FnOnce(&mut Event),
+    mut change: impl FnMut(&mut Event),
 ) -> Result<Vec<Change>> {
     let (before, aim) = aim(board, event_id, which, now)?;
+    let after = edited(&before, &mut change)?;
+    match aim {
+        Aim::One if after == before => Ok(Vec::new()),
+        Aim::One => {
+            let mut after = Event { updated_at: now, ..after };
+            parts::fit(&before, &mut after, SignedDuration::ZERO)?;
+            Ok(vec![put(after)])
+        }
+        Aim::Series(rest) => {
+            let follow = |event: &mut Event| {
+                change(event);
+                // How it repeats is the matter of all.
+                event.recurrence = None;
+            };
+            let asked = rest.asked.as_ref().map(|asked| edited(asked, follow)).transpose()?;
+            if after == before {
+                return asked.map_or_else(|| Ok(Vec::new()), |asked| rest.alone(asked));
+            }
+            rest.changed(&before, Event { updated_at: now, ..after }, asked)
+        }
+    }
+}
+
+/// An event after a change.
+fn edited(before: &Event, change: impl FnOnce(&mut Event)) -> Result<Event> {
     let mut after = before.clone();
     change(&mut after);
-    if after == before {
-        return Ok(Vec::new());
-    }
     let identity = |event: &Event| (event.id.clone(), event.uid.clone(), event.exception_of.clone());
-    if identity(&after) != identity(&before) {
+    if identity(&after) != identity(before) {
         return Err(refused("an edit leaves `id`, `uid` and `exception_of` as they are"));
     }
     if after.recurrence.is_some() && after.exception_of.is_some() {
         return Err(refused(format!("one instance of `{}` cannot repeat by itself", before.title)));
     }
-    after.updated_at = now;
-    match aim {
-        Aim::One => {
-            parts::fit(&before, &mut after, SignedDuration::ZERO)?;
-            Ok(vec![put(after)])
-        }
-        Aim::Series(series) => series.changed(&before, after),
-    }
-}
-
-/// Puts an event at another time, in an edit: just there where it is the one that was looked at, else as far from where it
-/// was, on the wall. What is no longer from midnight to midnight is no matter of days.
-///
-/// # Errors
-/// When a zone is unknown, or a time is beyond the years that can be written.
-pub(crate) fn retime(event: &mut Event, seen: &Span, wanted: &Span) -> Result<()> {
-    let zone = Zone::named(&event.zone)?;
-    event.span = if event.span.start == seen.start {
-        Span { start: zone.written(wanted.start)?, end: zone.written(wanted.end)? }
-    } else {
-        let moved = |old: Time, from: Time, to: Time| {
-            zone.instant(zone.wall(old).saturating_add(zone.wall(to).duration_since(zone.wall(from))))
-        };
-        Span {
-            start: moved(event.span.start, seen.start, wanted.start)?,
-            end: moved(event.span.end, seen.end, wanted.end)?,
-        }
-    };
-    let is_midnight = |time: Time| zone.wall(time).time() == jiff::civil::Time::midnight();
-    event.is_all_day &= is_midnight(event.span.start) && is_midnight(event.span.end);
-    Ok(())
+    Ok(after)
 }
 
 /// Cancels an event, or the instances that are meant of its series.
@@ -133,15 +129,19 @@ enum Aim<'a> {
 fn aim<'a>(board: &'a Board, event_id: &str, which: Which, now: Time) -> Result<(Event, Aim<'a>)> {
     let event = find(board, event_id)?;
     let Some(series) = Series::of(board, &event, now)? else { return Ok((raised(&event), Aim::One)) };
+    let asked = Some(event.clone()).filter(|event| event.exception_of.is_some());
     match which.at(&event) {
         Which::This(start) => Ok((series.instance(series.start(start)?, &event)?, Aim::One)),
         Which::Following(start) => {
             let start = series.start(start)?;
             let event = series.rest(start)?;
             let head = series.has_before(start)?.then(|| series.head(start)).transpose()?;
-            Ok((event, Aim::Series(Box::new(Rest { series, start: Some(start), head }))))
+            Ok((event, Aim::Series(Box::new(Rest { series, start: Some(start), head, asked }))))
         }
-        Which::All => Ok((raised(&series.event), Aim::Series(Box::new(Rest { series, start: None, head: None })))),
+        Which::All => {
+            let event = raised(&series.event);
+            Ok((event, Aim::Series(Box::new(Rest { series, start: None, head: None, asked }))))
+        }
     }
 }
 
@@ -277,11 +277,13 @@ struct Rest<'a> {
     /// Its first instance; none when it is the whole series.
     start: Option<Time>,
     head: Option<Event>,
+    /// The one that was moved and is asked by.
+    asked: Option<Arc<Event>>,
 }
 
 impl Rest<'_> {
-    /// What is to be changed so that this part becomes the edited event.
-    fn changed(self, before: &Event, mut after: Event) -> Result<Vec<Change>> {
+    /// What is to be changed so that this part becomes the edited event, and the one that is asked by what it is edited to.
+    fn changed(self, before: &Event, mut after: Event, asked: Option<Event>) -> Result<Vec<Change>> {
         let shift = self.shift(before, &after)?;
         parts::fit(before, &mut after, shift)?;
         let table = Timetable::read(&after)?;
@@ -291,8 +293,12 @@ impl Rest<'_> {
             if self.start.is_some_and(|from| *start < from) {
                 continue;
             }
-            match moved(exception, &after, &table, shift)? {
+            let asked = asked.as_ref().filter(|asked| asked.id == exception.id);
+            match moved(asked.unwrap_or(exception), &after, &table, shift)? {
                 None => gone.push(Change::RemoveEvent(exception.id.clone())),
+                Some(moved) if asked.is_some() && is_plain(&moved, &after, &table)? => {
+                    gone.push(Change::RemoveEvent(exception.id.clone()));
+                }
                 Some(moved) if moved == **exception => {}
                 Some(moved) => kept.push(put(Event { updated_at: self.series.now, ..raised(&moved) })),
             }
@@ -301,6 +307,17 @@ impl Rest<'_> {
         changes.extend(kept);
         changes.extend(gone);
         Ok(changes)
+    }
+
+    /// The same where only the one that is asked by becomes different: the others are so already.
+    fn alone(&self, asked: Event) -> Result<Vec<Change>> {
+        if self.asked.as_deref() == Some(&asked) {
+            return Ok(Vec::new());
+        }
+        if is_plain(&asked, &self.series.event, &self.series.table)? {
+            return Ok(vec![Change::RemoveEvent(asked.id)]);
+        }
+        Ok(vec![put(Event { updated_at: self.series.now, ..raised(&asked) })])
     }
 
     /// How far an edit moved the instances on the wall.
@@ -324,6 +341,30 @@ fn moved(exception: &Event, series: &Event, table: &Timetable, shift: SignedDura
         exception_of: Some(ExceptionOf { series: series.id.clone(), start }),
         ..exception.clone()
     }))
+}
+
+/// Whether an exception is no longer one: just as its series has it.
+fn is_plain(exception: &Event, series: &Event, table: &Timetable) -> Result<bool> {
+    let Some(of) = &exception.exception_of else { return Ok(false) };
+    let as_ruled = Event {
+        id: series.id.clone(),
+        span: series.span,
+        recurrence: series.recurrence.clone(),
+        exception_of: None,
+        sequence: series.sequence,
+        created_at: series.created_at,
+        updated_at: series.updated_at,
+        ..exception.clone()
+    };
+    Ok(as_ruled == *series && table.span_at(table.instant(of.start)?)? == Some(exception.span))
+}
+
+/// Whether a series has an instance with this start.
+///
+/// # Errors
+/// When its rule or its zone cannot be read.
+pub(crate) fn has(series: &Event, start: Time) -> Result<bool> {
+    Ok(series.recurrence.is_some() && Timetable::read(series)?.has(start)?)
 }
 
 /// A start as part of an id.

@@ -8,7 +8,7 @@ use superstep::Result;
 use superstep::core::time::Time;
 
 use super::asker::may_change;
-use crate::agents::conflicts;
+use crate::agents::{conflicts, is_transparent};
 use crate::calendar::{Board, Change, Event, Recurrence, Span};
 use crate::ics::Imported;
 use crate::models::{Conflict, ConflictType, EventStatus};
@@ -87,7 +87,26 @@ impl Bringer<'_> {
     }
 }
 
-/// When an event uses what.
-fn place(event: &Event) -> (Span, Option<&Recurrence>, &[String]) {
-    (event.span, event.recurrence.as_ref(), &event.resources)
+/// What says when an event uses which things.
+#[derive(PartialEq)]
+struct Place<'a> {
+    span: Span,
+    /// A rule falls by the clocks of the zone.
+    zone: &'a str,
+    is_all_day: bool,
+    recurrence: Option<&'a Recurrence>,
+    resources: &'a [String],
+    /// What takes nobody's time takes no things.
+    is_transparent: bool,
+}
+
+fn place(event: &Event) -> Place<'_> {
+    Place {
+        span: event.span,
+        zone: &event.zone,
+        is_all_day: event.is_all_day,
+        recurrence: event.recurrence.as_ref(),
+        resources: &event.resources,
+        is_transparent: is_transparent(event),
+    }
 }

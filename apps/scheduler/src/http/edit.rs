@@ -12,7 +12,7 @@ use superstep_server::{Asks, Body, Problem};
 use utoipa::IntoParams;
 
 use super::asker::Asker;
-use super::instances::{missing, shown};
+use super::instances::{missing, shown, told_at};
 use super::patch::{Edited, Patch, Scope, wall, which};
 use super::refusal::blocked;
 use crate::agents::may_change_which;
@@ -69,8 +69,11 @@ pub(super) async fn change(
     }
     // With what the change has made of it.
     let asker = Asker::new(&office, &user).await?;
-    let event = asker.board.events.get(&edited.event.id).map_or(&edited.event, AsRef::as_ref);
-    let answer = json!({ "event": shown(&asker, event, &event.span), "conflicts": edited.conflicts });
+    let event = match asker.board.events.get(&edited.event.id) {
+        Some(event) => shown(&asker, event, &told_at(&asker, event, &edited.told)),
+        None => shown(&asker, &edited.event, &edited.event.span),
+    };
+    let answer = json!({ "event": event, "conflicts": edited.conflicts });
     Ok(Json(answer).into_response())
 }
 

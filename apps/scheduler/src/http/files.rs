@@ -31,7 +31,7 @@ use crate::models::Conflict;
 pub(super) struct Bringing {
     /// The id of a member.
     user_id: String,
-    /// The calendar that new events go into; the family's unless told.
+    /// The calendar that new events go into; unless told the family's, or their own where the family has none.
     calendar: Option<String>,
 }
 
@@ -103,9 +103,13 @@ fn too_large() -> Problem {
 fn calendar_for(asker: &Asker, wanted: Option<&str>) -> Result<String, Problem> {
     let all = &asker.board.calendars;
     let Some(id) = wanted else {
-        let shared = all.values().find(|calendar| calendar.owner.is_none()).or_else(|| all.values().next());
-        let missing = || Problem::not_found("the family has no calendar");
-        return shared.map(|calendar| calendar.id.clone()).ok_or_else(missing);
+        let board = &asker.board;
+        let usual = board.shared_calendar().or_else(|| board.calendar_of(&asker.member.id));
+        let none = || {
+            let fact = "there is no calendar of the family's, and none of your own";
+            Problem::new(403, Code::PolicyRefused, fact).hint("a parent may name one in `calendar`")
+        };
+        return usual.map(|calendar| calendar.id.clone()).ok_or_else(none);
     };
     let known = all.get(id).ok_or_else(|| Problem::not_found(format!("there is no calendar `{id}`")))?;
     let is_theirs = |calendar: &Calendar| calendar.owner.as_ref().is_none_or(|owner| *owner == asker.member.id);

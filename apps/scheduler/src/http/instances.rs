@@ -1,5 +1,7 @@
 //! What is on the calendar, for whoever looks: whole, or only that somebody is busy. What others propose is only that.
 
+use std::sync::Arc;
+
 use axum::extract::Path;
 use axum::{Extension, Json};
 use serde::Deserialize;
@@ -104,6 +106,7 @@ pub(super) fn shown(asker: &Asker, event: &Event, span: &Span) -> Value {
         "notes": null,
         "recurrence_rule": null,
         "occurrence": null,
+        "is_exception": false,
         "priority": null,
         "flexibility": null,
         "owner": null,
@@ -129,6 +132,7 @@ pub(super) fn shown(asker: &Asker, event: &Event, span: &Span) -> Value {
         "notes": event.notes,
         "recurrence_rule": rule(board, event),
         "occurrence": occurrence(event, span),
+        "is_exception": event.exception_of.is_some(),
         "priority": event.priority,
         "flexibility": event.flexibility,
         "owner": event.owner,
@@ -138,6 +142,19 @@ pub(super) fn shown(asker: &Asker, event: &Event, span: &Span) -> Value {
         whole.extend(details);
     }
     whole
+}
+
+/// When an event is told to be: of a series the one that was spoken of, else the next one, else the first.
+pub(super) fn told_at(asker: &Asker, event: &Arc<Event>, spoken: &Span) -> Span {
+    if event.recurrence.is_none() {
+        return event.span;
+    }
+    let board = &asker.board;
+    // A series that cannot be read is told of as it is written.
+    let then = board.instances_of(event, spoken).unwrap_or_default();
+    let same = then.iter().find(|one| one.span.start == spoken.start).map(|one| one.span);
+    let next = || board.next_of(event, asker.now).ok().flatten();
+    same.or_else(next).unwrap_or(event.span)
 }
 
 /// What a member or a thing is called.

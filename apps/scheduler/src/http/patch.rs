@@ -10,8 +10,9 @@ use superstep::{Code, Error, Result};
 use utoipa::ToSchema;
 
 use super::refusal::wrong;
-use crate::agents::{conflicts, may_change_which, words};
-use crate::calendar::series::{self, Which};
+use crate::agents::conflicts::{self, Standing};
+use crate::agents::{may_change_which, words};
+use crate::calendar::series::{self, Retiming, Which};
 use crate::calendar::{Board, Change, Event, Flexibility, Participant, Priority, Recurrence, Span, check_rule};
 use crate::models::{Conflict, ConflictType};
 use crate::zone::Zone;
@@ -89,6 +90,8 @@ pub(super) struct Edited {
     pub(super) conflicts: Vec<Conflict>,
     /// Whether that is new: who only changes words need not make room.
     is_placed_anew: bool,
+    /// When the one is then that was looked at.
+    pub(super) told: Span,
 }
 
 impl Edited {
@@ -146,11 +149,17 @@ impl Patch {
             return Err(Error::new(Code::PolicyRefused, "this event is not yours to change"));
         }
         let seen = seen(known, occurrence)?;
+        let wanted = self.wanted(&seen, zone)?;
+        let ruled = series::ruled(board, known, which)?;
+        let time = wanted.map(|wanted| Retiming { seen, wanted, ruled });
         let (mut met, mut applied) = (None, Ok(()));
         let changes = series::edit(board, id, which, now, |event| {
             let before = event.clone();
-            applied = self.apply(event, board, (&seen, zone));
-            met = Some((before, event.clone()));
+            if applied.is_ok() {
+                applied = self.apply(event, board, time.as_ref());
+            }
+            // Of a series and the one that was moved, the series.
+            met.get_or_insert_with(|| (before, event.clone()));
         });
         // What is wrong with the body is said before what comes of it.
         applied?;
@@ -159,12 +168,13 @@ impl Patch {
         let mut copy = board.clone();
         changes.iter().cloned().for_each(|change| copy.apply(change));
         let event = copy.events.get(&after.id).map_or(after, |event| (**event).clone());
-        let conflicts = conflicts::find_as(&copy, &event, now, &self.user_id)?;
-        let is_placed_anew = place(&before) != place(&event);
-        Ok(Edited { event, changes, conflicts, is_placed_anew })
+        let Standing { own, others } = conflicts::of_changes(board, &copy, (&event, &changes), &self.user_id, now)?;
+        let is_placed_anew = place(&before) != place(&event) || !others.is_empty();
+        let conflicts = own.into_iter().chain(others).collect();
+        Ok(Edited { event, changes, conflicts, is_placed_anew, told: wanted.unwrap_or(seen) })
     }
 
-    fn apply(&self, event: &mut Event, board: &Board, (seen, zone): (&Span, &Zone)) -> Result<()> {
+    fn apply(&self, event: &mut Event, board: &Board, time: Option<&Retiming>) -> Result<()> {
         if let Some(title) = &self.title {
             let title = title.trim();
             if title.is_empty() {
@@ -172,7 +182,7 @@ impl Patch {
             }
             title.clone_into(&mut event.title);
         }
-        self.retime(event, seen, zone)?;
+        time.map_or(Ok(()), |time| series::retime(event, time))?;
         self.take(event, board)?;
         self.repeat(event)?;
         event.priority = self.priority.unwrap_or(event.priority);
@@ -182,10 +192,10 @@ impl Patch {
         Ok(())
     }
 
-    /// Puts an event where it is wanted, or as far from where it was as the one that was looked at.
-    fn retime(&self, event: &mut Event, seen: &Span, zone: &Zone) -> Result<()> {
+    /// When the one that was looked at is wanted; nothing where no time is named.
+    fn wanted(&self, seen: &Span, zone: &Zone) -> Result<Option<Span>> {
         if self.start.is_none() && self.end.is_none() {
-            return Ok(());
+            return Ok(None);
         }
         let read = |pointer: &str, text: &str| {
             Time::parse_event(text, zone.name()).map_err(|fault| wrong(pointer, fault.message.clone()))
@@ -201,7 +211,7 @@ impl Patch {
         if wanted.is_too_long() {
             return Err(wrong("/end", "an event is at most a year long"));
         }
-        series::retime(event, seen, &wanted)
+        Ok(Some(wanted))
     }
 
     /// Who takes part, and with what.
@@ -226,7 +236,8 @@ impl Patch {
     }
 
     fn repeat(&self, event: &mut Event) -> Result<()> {
-        let Some(rule) = &self.recurrence_rule else { return Ok(()) };
+        let is_of_others = event.exception_of.is_some() && matches!(self.which, Some(Scope::Following | Scope::All));
+        let Some(rule) = self.recurrence_rule.as_ref().filter(|_| !is_of_others) else { return Ok(()) };
         let Some(rule) = rule.as_deref().map(str::trim).filter(|rule| !rule.is_empty()) else {
             event.recurrence = None;
             return Ok(());
@@ -249,8 +260,13 @@ fn place(event: &Event) -> (Span, bool, &[Participant], &[String], Option<&Recur
 fn seen(event: &Event, occurrence: Option<DateTime>) -> Result<Span> {
     let Some(at) = occurrence.filter(|_| event.recurrence.is_some()) else { return Ok(event.span) };
     let zone = Zone::named(&event.zone)?;
+    let start = zone.instant(at)?;
+    // How far all move is counted from there.
+    if !series::has(event, start)? {
+        return Err(wrong("/occurrence", format!("`{}` does not start at {at}", event.title)));
+    }
     let length = zone.wall(event.span.end).duration_since(zone.wall(event.span.start));
-    Ok(Span { start: zone.instant(at)?, end: zone.instant(at.saturating_add(length))? })
+    Ok(Span { start, end: zone.instant(at.saturating_add(length))? })
 }
 
 fn later(time: Time, micros: i64) -> Time {

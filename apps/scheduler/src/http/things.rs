@@ -244,7 +244,10 @@ fn missing(kind: Kind, id: &str) -> Error {
 /// What the types cannot say.
 fn check(change: &Change) -> Result<()> {
     let (name, problem) = match change {
-        Change::Member(member) => (&member.name, None),
+        Change::Member(member) => {
+            let problem = member.preferences.problem();
+            (&member.name, problem.map(|(pointer, fact)| wrong(pointer, fact)))
+        }
         Change::Resource(thing) => (&thing.name, None),
         Change::Rule(rule) => (&rule.name, check_rule(rule)),
         _ => return Ok(()),

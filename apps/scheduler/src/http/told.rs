@@ -7,9 +7,10 @@ use superstep_server::{Desk, Problem, RunFailure, RunStatus, Shown, ThreadRecord
 
 use super::TALKS;
 use super::asker::Asker;
-use super::instances::{named, shown};
+use super::instances::{named, shown, told_at};
 use super::steps::steps;
 use super::waiting::{understood, waiting};
+use crate::calendar::{Event, Span};
 use crate::models::{ErrorInfo, EventStatus, EventType, ProposedEvent, Role, Said};
 use crate::notes;
 use crate::state::{Agent, Scheduler, WorkflowStatus};
@@ -122,8 +123,8 @@ fn action(talk: &Scheduler) -> &'static str {
 
 /// The event as it is on the calendar, or as it was asked for where it is not.
 fn event_of(event: &ProposedEvent, asker: &Asker) -> Value {
-    if let Some(event) = asker.board.events.get(&event.event_id) {
-        return shown(asker, event, &event.span);
+    if let Some(known) = asker.board.events.get(&event.event_id) {
+        return shown(asker, known, &told_at(asker, known, &spoken(event)));
     }
     let board = &asker.board;
     let people = event.participants.iter().map(|id| json!({ "id": id, "name": named(board, id), "is_required": true }));
@@ -151,7 +152,15 @@ fn events(talk: &Scheduler, asker: &Asker) -> Vec<Value> {
         }
     }
     let there = ids.into_iter().filter_map(|id| asker.board.events.get(id));
-    there.filter(|event| event.status == EventStatus::Confirmed).map(|event| shown(asker, event, &event.span)).collect()
+    let there = there.filter(|event| event.status == EventStatus::Confirmed);
+    let own = talk.proposed_event.as_ref();
+    let span = |event: &Event| own.filter(|own| own.event_id == event.id).map_or(event.span, spoken);
+    there.map(|event| shown(asker, event, &told_at(asker, event, &span(event)))).collect()
+}
+
+/// The time of which a request told.
+fn spoken(event: &ProposedEvent) -> Span {
+    Span { start: event.start_time, end: event.end_time }
 }
 
 /// What is said about it: the question, the last answer, or what an agent found last.

@@ -11,7 +11,7 @@ use superstep::core::time::Time;
 use super::component::Component;
 use super::kept::KNOWN;
 use super::lines::excerpt;
-use super::people::{Attendee, attendee, resource};
+use super::people::{Attendee, attendee, is_of_things, resource};
 use super::property::Property;
 use super::recurrence;
 use super::report::{Entry, Problem, Report};
@@ -65,6 +65,7 @@ pub(super) struct Draft {
 pub(super) struct Says {
     pub(super) creation: bool,
     pub(super) people: bool,
+    pub(super) things: bool,
     pub(super) flexibility: bool,
 }
 
@@ -111,7 +112,8 @@ pub(super) fn read(component: &Component, source: &Source<'_>, report: &mut Repo
     let is_cancelled = find("STATUS").is_some_and(|status| status.value().eq_ignore_ascii_case("CANCELLED"));
     let says = Says {
         creation: created_at.is_some(),
-        people: find("ATTENDEE").is_some(),
+        people: properties.iter().any(|property| property.name == "ATTENDEE" && !is_of_things(property)),
+        things: properties.iter().any(is_of_things),
         flexibility: find("X-SUPERSTEP-FLEXIBILITY").is_some(),
     };
     Ok(Draft { event, line: component.line, instance, is_cancelled, changed_at, says })

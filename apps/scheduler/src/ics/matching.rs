@@ -11,7 +11,7 @@ use superstep::core::id::derive;
 use super::draft::{Draft, Source};
 use super::report::Report;
 use super::when::written;
-use crate::calendar::{Change, Event, ExceptionOf, Participant, Recurrence};
+use crate::calendar::{Change, Event, ExceptionOf, Participant, Recurrence, series};
 use crate::models::EventStatus;
 use crate::zone::Zone;
 
@@ -99,14 +99,24 @@ impl Matching<'_> {
         instances: Vec<Draft>,
     ) -> Result<()> {
         let placed = self.placed(&event, instances)?;
-        let (cancelled, changed): (Vec<_>, Vec<_>) = placed.into_iter().partition(|one| one.draft.is_cancelled);
-        for one in &cancelled {
+        let starts: Vec<DateTime> = placed.iter().map(|one| one.start).collect();
+        let (gone, changed): (Vec<_>, Vec<_>) = placed.into_iter().partition(|one| one.draft.is_cancelled);
+        let mut cancelled = Vec::new();
+        for one in gone {
+            if let Some(reason) = self.stale(known, draft, &one) {
+                self.report.skip(one.draft.entry(), reason);
+                continue;
+            }
             leave_out(&mut event, one.start);
+            cancelled.push(one);
         }
         let outcome = outcome(known, &event, draft);
         let is_older = matches!(outcome, Outcome::Older(_));
         for one in &cancelled {
             self.cancelled(&event, known, one, is_older);
+        }
+        if let (Some(known), Some(_), Outcome::Updated) = (known, draft, &outcome) {
+            self.forget(known, &event, &starts)?;
         }
         match draft {
             Some(draft) => self.settle(draft, event.clone(), outcome),
@@ -117,6 +127,31 @@ impl Matching<'_> {
             self.changed(&event, one, is_older)?;
         }
         Ok(())
+    }
+
+    /// Removes what stood for instances that the newer version of a series does not have, and the file does not name.
+    fn forget(&mut self, known: &Event, newer: &Event, named: &[DateTime]) -> Result<()> {
+        let zone = Zone::named(&known.zone)?;
+        let mut ghosts = Vec::new();
+        for exception in self.known(&known.uid) {
+            let of = exception.exception_of.as_ref().filter(|of| of.series == known.id && !named.contains(&of.start));
+            let Some(of) = of else { continue };
+            if !series::has(newer, zone.instant(of.start)?)? {
+                ghosts.push(Change::RemoveEvent(exception.id.clone()));
+            }
+        }
+        self.changes.extend(ghosts);
+        Ok(())
+    }
+
+    /// Why the file must not cancel an instance: what the calendar has in its place is newer.
+    fn stale(&self, known: Option<&Event>, draft: Option<&Draft>, one: &Placed) -> Option<String> {
+        let known = known?;
+        let is_out = known.recurrence.as_ref().is_some_and(|recurrence| recurrence.left_out.contains(&one.start));
+        // Where the file has the series as well, the two belong together.
+        let whole = Some(known).filter(|_| draft.is_none() && !is_out);
+        let standing = self.exception(known, one.start).map(AsRef::as_ref).or(whole)?;
+        older(standing, &one.draft)
     }
 
     /// Each instance by its start on the wall of the series, in its newest version.
@@ -211,6 +246,9 @@ impl Matching<'_> {
         }
         if !draft.says.people {
             event.participants.clone_from(&known.participants);
+        }
+        if !draft.says.things {
+            event.resources.clone_from(&known.resources);
         }
         if !draft.says.flexibility {
             event.flexibility = known.flexibility;

@@ -19,12 +19,10 @@ pub(super) enum Attendee {
 
 /// Whom an ATTENDEE means.
 pub(super) fn attendee(property: &Property, board: &Board) -> Attendee {
-    let says = |name: &Parameter, values: &[&str]| {
-        property.parameter(name).is_some_and(|said| values.iter().any(|value| value.eq_ignore_ascii_case(&said)))
-    };
+    let says = |name: &Parameter, values: &[&str]| says(property, name, values);
     let name = property.parameter(&Parameter::Cn).unwrap_or_default();
     let address = property.value();
-    if says(&Parameter::Cutype, &["RESOURCE", "ROOM"]) {
+    if is_of_things(property) {
         let found = resource(&name, board).or_else(|| resource(without_scheme(address), board));
         return found.map_or(Attendee::Stranger, Attendee::Resource);
     }
@@ -34,6 +32,16 @@ pub(super) fn attendee(property: &Property, board: &Board) -> Attendee {
     let is_required = !says(&Parameter::Role, &["OPT-PARTICIPANT"]);
     let found = member_at(address, board).or_else(|| member_called(&name, board));
     found.map_or(Attendee::Stranger, |member| Attendee::Member(Participant { member, is_required }))
+}
+
+/// Whether a property says which things are used: RESOURCES, or an ATTENDEE that is a thing.
+pub(super) fn is_of_things(property: &Property) -> bool {
+    let is_thing = || says(property, &Parameter::Cutype, &["RESOURCE", "ROOM"]);
+    property.name == "RESOURCES" || property.name == "ATTENDEE" && is_thing()
+}
+
+fn says(property: &Property, name: &Parameter, values: &[&str]) -> bool {
+    property.parameter(name).is_some_and(|said| values.iter().any(|value| value.eq_ignore_ascii_case(&said)))
 }
 
 /// The ATTENDEE of somebody of the family.

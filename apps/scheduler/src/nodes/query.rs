@@ -40,7 +40,7 @@ async fn look(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate
         }
         let id = notes::event_id(state).unwrap_or_default();
         let asked = Asked { board: &board, who: &state.user_id, understood: &wanted, id: &id, now };
-        question.event = Some(asked.new_event()?);
+        question.event = Some(asked.imagined()?);
     }
     let found = answer(&board, &state.user_id, &question, now)?;
     let said = match understood.is_about_clashes {
@@ -80,7 +80,8 @@ fn said(found: &QueryData, board: &Board, who: &str) -> Result<String> {
     let times = || list("slots").iter().filter_map(|one| span(one, ("start_time", "end_time"))).collect::<Vec<_>>();
     Ok(match found.query_type {
         QueryType::Availability => {
-            let free: Vec<String> = list("free").iter().filter_map(|one| span(one, ("start", "end"))).take(MOST_SAID).collect();
+            let free: Vec<String> =
+                list("free").iter().filter_map(|one| span(one, ("start", "end"))).take(MOST_SAID).collect();
             if free.is_empty() {
                 "There is no time at which all are free.".to_owned()
             } else {

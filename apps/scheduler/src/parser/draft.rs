@@ -128,7 +128,10 @@ fn question(reading: &Reading<'_>) -> Understood {
     let clue = Clue { words: &reading.reader.tokens, people: &[], said: &none, is_strict: false };
     let which = meant(&reading.reader, reading.request.board, &reading.wall(None), clue);
     let title = titles::title(&reading.reader);
-    let is_about_clashes = which.is_empty() && title.is_none() && !when.has_time && !has_thing
+    let is_about_clashes = which.is_empty()
+        && title.is_none()
+        && !when.has_time
+        && !has_thing
         && intent::asks_for_clashes(&reading.reader);
     let is_about = !reading.names.mentions.is_empty() || !which.is_empty() || title.is_some() || is_about_clashes;
     let has_subject = when.problems.is_empty() && (when.span.is_some() || is_about);

@@ -118,8 +118,7 @@ impl Joining<'_> {
         self.understood.minutes = self.rules.whole.minutes;
         if heard.event_type == EventType::Query {
             let usual = self.rules.whole.query.unwrap_or(QueryType::EventLookup);
-            let query = heard.query_type.unwrap_or(usual);
-            self.understood.query = Some(query);
+            let query = *self.understood.query.insert(heard.query_type.unwrap_or(usual));
             let is_other = query != QueryType::ConflictCheck || self.understood.data.title.is_some();
             self.understood.is_about_clashes = self.rules.whole.is_about_clashes && !is_other;
         }

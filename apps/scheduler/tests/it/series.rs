@@ -85,6 +85,31 @@ fn this_one_becomes_an_exception() {
     assert_eq!(cancelled.events.len(), 1);
 }
 
+/// R-FAM-98: who changes all, or those that follow, by the one that was changed before changes that one as well; one that
+/// is then as the others are is no exception any more.
+#[test]
+fn the_one_by_which_others_are_changed_is_changed_too() {
+    let (asked, start) = ("piano_20260310T170000", wall("2026-03-10T17:00"));
+    let board = rename(&tuesdays(";COUNT=3"), Which::This(start));
+    let places = |which: Which| -> Vec<(String, String)> {
+        let changes = edit(&board, asked, which, time(NOW), |event| event.location = "Hall".to_owned());
+        let row = |one: &superstep_scheduler::calendar::Instance| (one.event.title.clone(), one.event.location.clone());
+        on(&apply(&board, changes), &march()).iter().map(row).collect()
+    };
+    assert_eq!(places(Which::All), rows(&[("Piano", "Hall"), ("Recital", "Hall"), ("Piano", "Hall")]));
+    assert_eq!(places(Which::Following(start)), rows(&[("Piano", ""), ("Recital", "Hall"), ("Piano", "Hall")]));
+    let named =
+        |title: &str| apply(&board, edit(&board, asked, Which::All, time(NOW), |event| event.title = title.to_owned()));
+    let lessons = ["03-03T17:00", "03-10T17:00", "03-17T17:00"];
+    for title in ["Piano", "Recital", "Lesson"] {
+        let after = named(title);
+        assert_eq!(titles(&after), rows(&lessons.map(|start| (start, title))));
+        assert_eq!(after.events.len(), 1, "{title}");
+    }
+    assert_eq!(on_board(&named("Piano"), "piano").sequence, 0, "the series was called so already");
+    assert_eq!(edit(&board, asked, Which::All, time(NOW), |_| ()).unwrap(), []);
+}
+
 /// R-FAM-98: "this and following" ends the series before it and starts another one there; COUNT is divided.
 #[test]
 fn following_ones_become_a_series_of_their_own() {
@@ -242,7 +267,7 @@ fn a_single_event_is_changed_as_it_is() {
     }
     let repeated = |rule: &'static str| {
         let recurrence = series(NEW_YORK, "2026-03-03T17:00", rule).recurrence;
-        edit(&board, "piano", Which::All, time(NOW), move |event| event.recurrence = recurrence)
+        edit(&board, "piano", Which::All, time(NOW), move |event| event.recurrence = recurrence.clone())
     };
     assert_eq!(starts(&apply(&board, repeated("FREQ=DAILY;COUNT=3")), &march()).len(), 3);
     assert!(repeated("FREQ=DAILY;BYDAY=XX").unwrap_err().to_string().contains("`BYDAY=XX`"));
@@ -267,7 +292,10 @@ fn what_cannot_be_done_is_refused() {
     refused(cancel(&board, "piano", Which::Following(nowhere), time(NOW)), "`Piano` does not start at");
     refused(edit(&board, "piano", this, time(NOW), |event| event.id.push('x')), "leaves `id`");
     let weekly = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY").recurrence;
-    refused(edit(&board, "piano", this, time(NOW), |event| event.recurrence = weekly), "cannot repeat by itself");
+    refused(
+        edit(&board, "piano", this, time(NOW), |event| event.recurrence = weekly.clone()),
+        "cannot repeat by itself",
+    );
     let monthly = board_with([series(NEW_YORK, "2026-03-03T17:00", "FREQ=MONTHLY;BYMONTHDAY=3")]);
     refused(move_all(&monthly, "piano", Which::All, 24 * 60), "does not fall on 2026-03-04T17:00:00");
 }

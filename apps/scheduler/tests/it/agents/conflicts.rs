@@ -166,12 +166,17 @@ fn nothing_is_in_its_own_way() {
     assert_eq!(short(&find(&board, &quiz("2026-01-20 18:00 18:30")).unwrap()), ["time_conflict high Piano moved"]);
 }
 
-/// R-FAM-93, R-FAM-106: what others only propose counts as taken, and the sentence says that it is tentative.
+/// R-FAM-93, R-FAM-106, R-FAM-109: what is only proposed counts as taken, and the sentence says that it is tentative; what
+/// others propose is not told.
 #[test]
 fn proposals_of_others_count_and_are_marked() {
     let found = find(&family().with(dentist().proposed()), &soccer()).unwrap();
     assert_eq!(short(&found), ["time_conflict high Dentist"]);
     assert_eq!(found[0].details, "Emma is at “Dentist” (tentative) on Saturday 10 January, 2:30 pm to 3:30 pm.");
+    let found = find(&family().with(dentist().proposed().owned_by("dad")), &soccer()).unwrap();
+    assert_eq!(short(&found), ["time_conflict high busy"]);
+    let expected = "Emma is at something private (tentative) on Saturday 10 January, 2:30 pm to 3:30 pm.";
+    assert_eq!(found[0].details, expected);
 }
 
 /// R-FAM-106: a day that takes nobody's time, as calendar files say of birthdays, is in nobody's way.

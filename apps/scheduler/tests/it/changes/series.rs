@@ -47,6 +47,41 @@ async fn a_moved_lesson_is_moved_alone() {
     assert_eq!(board.events["moved"].exception_of, moved().exception_of);
 }
 
+/// R-FAM-98: those that follow a lesson which was moved to another day are moved to the hour that was said, on their own
+/// day; and so is the lesson, on its.
+#[tokio::test]
+async fn those_that_follow_a_moved_lesson_keep_their_day() {
+    let stage = Stage::new(vec![piano(), moved()]).await;
+    check_done(&stage.say("Move piano on Wednesday and all following to 6pm").await.state);
+    let board = stage.board().await;
+    let weeks = span("2026-01-05T00:00:00-05:00", "2026-01-29T00:00:00-05:00");
+    let mut all: Vec<String> = board.events.keys().flat_map(|id| starts(&board, id, &weeks)).collect();
+    all.sort_unstable();
+    let expected = [
+        "2026-01-06T17:00:00-05:00",
+        "2026-01-14T18:00:00-05:00",
+        "2026-01-20T18:00:00-05:00",
+        "2026-01-27T18:00:00-05:00",
+    ];
+    assert_eq!(all, expected);
+    assert_eq!(board.events["moved"].exception_of.as_ref().unwrap().start, "2026-01-13T18:00:00".parse().unwrap());
+}
+
+/// R-FAM-98, R-FAM-127: of all lessons, picked by the one that was moved by an hour, every one is where it was said.
+#[tokio::test]
+async fn all_are_moved_by_the_one_that_was_moved() {
+    let later = Event { span: span("2026-01-13T18:00:00-05:00", "2026-01-13T19:00:00-05:00"), ..moved() };
+    let recital = event("recital", "Piano", ("2026-01-17T10:00:00-05:00", "2026-01-17T11:00:00-05:00"));
+    let stage = Stage::new(vec![piano(), later, recital.clone()]).await;
+    let waits = stage.say("Move all piano lessons to 7pm").await;
+    assert!(!waits.questions().is_empty(), "{:?}", waits.state.notes);
+    check_done(&stage.answer(json!({ "fields": { "event_id": "moved" } })).await.state);
+    let board = stage.board().await;
+    assert_eq!(board.events.keys().collect::<Vec<_>>(), ["piano", "recital"]);
+    assert_eq!(board.events["piano"].span, span("2025-12-02T19:00:00-05:00", "2025-12-02T20:00:00-05:00"));
+    assert_eq!(*board.events["recital"], recital);
+}
+
 /// R-FAM-98: all of a series that runs already move as far on the wall; those that were, and what was left out, with them.
 #[tokio::test]
 async fn all_of_a_running_series_move_as_far() {

@@ -203,6 +203,106 @@ async fn some_of_a_series_are_changed() {
     assert!(hours(&family, 3).await.is_empty() && hours(&family, 6).await.is_empty());
 }
 
+/// R-FAM-98, R-FAM-112: of a lesson that was moved, a change that does not say which is of that one; one of all or of those
+/// that follow puts each where it was said, that one as well.
+#[tokio::test]
+async fn others_are_changed_by_the_one_that_was_moved() {
+    let (family, day) = (served().await, sunday(3));
+    family.plan("mom", &format!("Schedule choir for Emma on {day} at 9am every Sunday 6 times")).await;
+    let all = async || -> Vec<String> {
+        let mut all = Vec::new();
+        for week in 3..9 {
+            all.extend(hours(&family, week).await);
+        }
+        all
+    };
+    let moved = family.plan("mom", &format!("Move choir on {} to 10am", sunday(4))).await;
+    assert_eq!((&moved["is_exception"], &moved["recurrence_rule"].is_string()), (&json!(true), &true), "{moved}");
+    let at = |week: i32, hour: u8| format!("{}T{hour:02}:00:00", sunday(week));
+    let patch = async |event: &Value, body: Value| {
+        let (status, told) = family.patch(&path_of(event), as_mom(body)).await;
+        assert_eq!(status, 200, "{told}");
+        told["event"].clone()
+    };
+    patch(&moved, json!({ "start": at(4, 11), "location": "Hall" })).await;
+    assert_eq!(all().await, ["09:00", "11:00", "09:00", "09:00", "09:00", "09:00"]);
+    patch(&moved, json!({ "start": at(4, 12), "which": "all", "occurrence": moved["occurrence"] })).await;
+    assert_eq!(all().await, ["12:00"; 6]);
+    let hall = family.on("mom", sunday(4)).await[0].clone();
+    assert_eq!(
+        (&hall["event_id"], &hall["location"]),
+        (&moved["event_id"], &json!("Hall")),
+        "it keeps what is its own"
+    );
+
+    let later = family.plan("mom", &format!("Move choir on {} to 2pm", sunday(5))).await;
+    patch(&later, json!({ "title": "Concert", "which": "all" })).await;
+    assert_eq!(all().await, ["12:00", "12:00", "14:00", "12:00", "12:00", "12:00"]);
+    for (week, title) in [(3, "Concert"), (4, "Choir"), (5, "Concert"), (6, "Concert")] {
+        assert_eq!(family.on("mom", sunday(week)).await[0]["title"], title, "{week}");
+    }
+    let told = patch(&later, json!({ "start": at(5, 15), "which": "following" })).await;
+    assert_eq!(all().await, ["12:00", "12:00", "15:00", "15:00", "15:00", "15:00"]);
+    assert!(told["start"].as_str().unwrap().starts_with(&at(5, 15)), "{told}");
+    assert_eq!(family.get(&format!("{}?user_id=mom", path_of(&later))).await.0, 404, "it is as the others are");
+}
+
+/// R-FAM-98, R-FAM-120: the one that was moved gets no car that is full, when it goes along with all others.
+#[tokio::test]
+async fn the_one_that_was_moved_books_nothing_that_is_full() {
+    let (family, day) = (served().await, sunday(3));
+    family.plan("mom", &format!("Schedule choir for Emma on {day} at 9am every Sunday 3 times with the car")).await;
+    let moved = family.plan("mom", &format!("Move choir on {} to 10am", sunday(4))).await;
+    let keep = as_mom(json!({ "location": "Hall" }));
+    assert_eq!(family.patch(&path_of(&moved), keep).await.0, 200);
+    family.plan("dad", &format!("Schedule shopping for Dad on {} at 3pm with the car", sunday(4))).await;
+    let body = json!({ "start": format!("{}T15:00:00", sunday(4)), "which": "all", "force": true });
+    let (status, problem) = family.patch(&path_of(&moved), as_mom(body)).await;
+    assert_eq!((status, &problem["conflicts"][0]["type"]), (409, &json!("resource_conflict")), "{problem}");
+    assert_eq!((hours(&family, 3).await, hours(&family, 4).await.len()), (vec!["09:00".to_owned()], 2));
+}
+
+/// R-FAM-111, R-FAM-98: of a series that began long ago the next one is told, and others are counted from that.
+#[tokio::test]
+async fn of_a_running_series_the_next_one_is_told() {
+    let family = served().await;
+    let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::get(sample::ZONE).unwrap()).date();
+    let next = today.checked_add(jiff::Span::new().days(3)).unwrap();
+    let first = next.checked_sub(jiff::Span::new().days(21)).unwrap().strftime("%Y%m%d").to_string();
+    let lines = [
+        "BEGIN:VCALENDAR",
+        "VERSION:2.0",
+        "BEGIN:VEVENT",
+        "UID:choir@example.org",
+        &format!("DTSTART;TZID={}:{first}T150000", sample::ZONE),
+        "DURATION:PT1H",
+        "RRULE:FREQ=WEEKLY;COUNT=8",
+        "SUMMARY:Choir",
+        "END:VEVENT",
+        "END:VCALENDAR",
+        "",
+    ];
+    assert_eq!(family.bring("user_id=mom", lines.join("\r\n")).await.status(), 200);
+    let told = family.say("mom", "Move all choir to 4pm").await;
+    let event = &told["result"]["event"];
+    assert_eq!((&told["status"], &told["result"]["events"][0]), (&json!("completed"), event), "{told}");
+    assert!(event["start"].as_str().unwrap().starts_with(&format!("{next}T16:00:00")), "{event}");
+    let body = |hour: u8| {
+        let start = format!("{next}T{hour}:00:00");
+        as_mom(json!({ "start": start, "which": "all", "occurrence": event["occurrence"] }))
+    };
+    let (status, changed) = family.patch(&path_of(event), body(17)).await;
+    assert_eq!(status, 200, "{changed}");
+    assert_eq!(changed["event"]["occurrence"], format!("{next}T17:00:00"), "{changed}");
+    for weeks in [-3, 0, 4] {
+        let day = next.checked_add(jiff::Span::new().weeks(weeks)).unwrap();
+        let start = family.on("mom", day).await[0]["start"].as_str().unwrap().to_owned();
+        assert!(start.starts_with(&format!("{day}T17:00:00")), "{start}");
+    }
+    let (status, stale) = family.patch(&path_of(event), body(18)).await;
+    assert_eq!((status, places(&stale)), (422, vec!["/occurrence"]), "it is not there any more: {stale}");
+}
+
 /// R-FAM-112: the last change of a member can be taken back, one after the other, and only theirs.
 #[tokio::test]
 async fn the_last_change_is_taken_back() {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value, json};
 use superstep::store::{Answer, Operation};
 use superstep::{MemoryStore, Store};
+use superstep_scheduler::calendar::{Calendar, Change, Visibility};
 use superstep_scheduler::sample;
 use superstep_scheduler::store::Place;
 use superstep_server::{Config, Stores};
@@ -92,6 +93,53 @@ async fn a_file_books_nothing_that_is_full() {
     let (_, report) = brought(&family, "user_id=emma", file).await;
     assert_eq!((&report["created"], &report["unchanged"]), (&json!(1), &json!(2)), "{report}");
     assert_eq!(report["conflicts"], json!([]), "{report}");
+}
+
+/// R-FAM-99, R-FAM-120: what took nobody's time does not take a thing that is full by a newer version that says otherwise.
+#[tokio::test]
+async fn a_newer_file_books_nothing_that_is_full() {
+    let (family, day) = (served().await, sunday(3));
+    family.plan("mom", &soccer(day)).await;
+    let date = day.to_string().replace('-', "");
+    let file = |more: &str| {
+        let lines =
+            ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//t//t//EN", "BEGIN:VEVENT", "UID:Tour", "SUMMARY:Tour"];
+        let times = format!("DTSTART:{date}T140000\r\nDTEND:{date}T143000\r\nRESOURCES:car");
+        format!("{}\r\n{times}\r\n{more}\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n", lines.join("\r\n"))
+    };
+    let (_, report) = brought(&family, "user_id=emma", file("TRANSP:TRANSPARENT")).await;
+    assert_eq!((&report["created"], &report["skipped"]), (&json!(1), &json!([])), "{report}");
+    let (_, report) = brought(&family, "user_id=emma", file("TRANSP:OPAQUE\r\nSEQUENCE:1")).await;
+    assert_eq!(report["updated"], 0, "{report}");
+    let reason = report["skipped"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("The car is taken by “Soccer practice”"), "{reason}");
+    let (_, report) = brought(&family, "user_id=emma", file("TRANSP:TRANSPARENT\r\nSEQUENCE:2")).await;
+    assert_eq!((&report["updated"], &report["skipped"]), (&json!(1), &json!([])), "{report}");
+}
+
+/// R-FAM-92, R-FAM-109: nothing goes into a calendar of somebody else that nobody named: what is new is in the family's
+/// calendar or in one's own, or refused.
+#[tokio::test]
+async fn nothing_goes_into_the_calendar_of_another() {
+    let (day, mut board) = (sunday(3), sample::plain());
+    board.calendars.clear();
+    let (id, name, owner) = ("dads".to_owned(), "Dad's".to_owned(), Some("dad".to_owned()));
+    board.apply(Change::Calendar(Calendar { id, name, owner, visibility: Visibility::Private }));
+    let family = with(board).await;
+    let file = file(&day.to_string().replace('-', ""));
+    for user in ["mom", "emma"] {
+        let (status, problem) = brought(&family, &format!("user_id={user}"), file.clone()).await;
+        assert!(status == 403 && problem["detail"].as_str().unwrap().contains("no calendar"), "{problem}");
+        let told = family.say(user, &soccer(day)).await;
+        assert_eq!((&told["status"], &told["errors"][0]["retryable"]), (&json!("failed"), &json!(false)), "{told}");
+        assert!(told["explanation"].as_str().unwrap().contains("there is no calendar"), "{told}");
+    }
+    let (_, told) =
+        family.post("/query", json!({ "text": format!("Does {day} at 2pm work for Emma?"), "user_id": "emma" })).await;
+    assert_eq!(told["status"], "completed", "to ask needs no calendar: {told}");
+    assert_eq!(family.on("dad", day).await, Vec::<Value>::new());
+    assert_eq!(family.plan("dad", &soccer(day)).await["calendar"], "dads");
+    assert_eq!(brought(&family, "user_id=dad", file).await.1["created"], 1);
 }
 
 /// R-FAM-129: what is no calendar file, is too long or goes nowhere is refused.

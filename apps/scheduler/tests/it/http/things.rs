@@ -43,16 +43,20 @@ async fn what_the_family_has() {
     }
 }
 
-/// R-FAM-68: what does not fit is refused with its place and what is allowed.
+/// R-FAM-68, R-FAM-95: what does not fit is refused with its place and what is allowed.
 #[tokio::test]
 async fn what_the_family_cannot_have() {
     let family = served().await;
+    let hurried =
+        |minutes: u32| json!({ "name": "Rex", "role": "other", "preferences": { "default_minutes": minutes } });
     let rows = [
         ("members", json!({ "name": "Rex", "role": "dog" }), 422, "/role"),
         ("members", json!({ "name": " ", "role": "other" }), 422, "/name"),
         ("members", json!({ "name": "Rex", "role": "other", "legs": 4 }), 422, "/legs"),
         ("members", json!({ "id": "no id", "name": "Rex", "role": "other" }), 422, "/id"),
         ("members", json!({ "name": "Rex", "role": "other", "zone": "Mars/Base" }), 422, ""),
+        ("members", hurried(0), 422, "/preferences/default_minutes"),
+        ("members", hurried(528_481), 422, "/preferences/default_minutes"),
         ("resources", json!({ "name": "Bike", "type": "vehicle", "capacity": -1 }), 422, "/capacity"),
         ("rules", json!({ "name": "R", "kind": { "kind": "no_fun" }, "strength": "hard" }), 422, "/kind"),
         (

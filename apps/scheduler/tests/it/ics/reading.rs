@@ -159,11 +159,23 @@ fn a_known_event_keeps_its_place_and_people() {
     assert_eq!(known.participants, [Participant { member: "mom".into(), is_required: true }]);
     known.flexibility = Flexibility::Fixed;
     known.participants = vec![Participant { member: "emma".into(), is_required: false }];
+    known.resources = vec!["car".into()];
     board.apply(Change::Event(Box::new(known.clone())));
     take(&mut board, dentist("SUMMARY:Dentist at noon\nSEQUENCE:1"));
     let updated = titled(&board, "Dentist at noon");
     assert_eq!((&updated.calendar, &updated.owner), (&known.calendar, &known.owner));
     assert_eq!((&updated.participants, updated.flexibility), (&known.participants, Flexibility::Fixed));
+    assert_eq!(updated.resources, ["car"]);
+    // A file that speaks of things has all of them, and says nothing of people by it.
+    for (sequence, line, things) in [
+        (2, "ATTENDEE;CUTYPE=RESOURCE;CN=Beamer:mailto:beamer@x.example", &[][..]),
+        (3, "RESOURCES:the Volvo", &["car"][..]),
+    ] {
+        take(&mut board, dentist(&format!("SUMMARY:Dentist at noon\nSEQUENCE:{sequence}\n{line}")));
+        let updated = titled(&board, "Dentist at noon");
+        assert_eq!(updated.resources, things, "{line}");
+        assert_eq!(updated.participants, known.participants, "{line}");
+    }
 }
 
 const PIANO: &str =
@@ -186,6 +198,55 @@ fn a_cancelled_instance_is_left_out() {
     assert_eq!(board.events.len(), 1);
     assert_eq!(titled(&board, "Piano").recurrence.as_ref().unwrap().left_out, [of.start]);
     assert_eq!(take(&mut board, &cancelled).changes, []);
+}
+
+/// R-FAM-99: what the calendar knows better of an instance, or of the whole series, is not cancelled by an old file.
+#[test]
+fn an_old_cancellation_of_an_instance_is_left_out() {
+    let mut board = millers();
+    take(&mut board, event(&format!("{PIANO}\nRRULE:FREQ=WEEKLY\nSUMMARY:Piano\nSEQUENCE:2")));
+    let instance = |day: u8| format!("UID:p@x\nRECURRENCE-ID:202601{day}T220000Z\nDURATION:PT1H\nSUMMARY:Moved");
+    take(&mut board, event(&format!("{}\nDTSTART:20260114T220000Z\nSEQUENCE:3", instance(13))));
+    let cancelled = |day: u8, sequence: u8| {
+        let lines = format!("DTSTART:202601{day}T220000Z\nSEQUENCE:{sequence}\nSTATUS:CANCELLED");
+        event(&format!("{}\n{lines}", instance(day)))
+    };
+    for (day, sequence, reason) in [
+        (13, 1, "the calendar has SEQUENCE 3, the file 1"),
+        (13, 2, "the calendar has SEQUENCE 3, the file 2"),
+        (20, 1, "the calendar has SEQUENCE 2, the file 1"),
+    ] {
+        let imported = read(&board, cancelled(day, sequence));
+        assert_eq!((imported.changes.len(), imported.report.skipped[0].reason.as_str()), (0, reason));
+    }
+    assert_eq!(lines(&take(&mut board, cancelled(13, 3)).report.removed), [4]);
+    assert_eq!(lines(&take(&mut board, cancelled(20, 2)).report.removed), [4]);
+    assert_eq!(titled(&board, "Piano").recurrence.as_ref().unwrap().left_out.len(), 2);
+    assert_eq!(take(&mut board, cancelled(20, 1)).report.skipped, [], "it is so already");
+}
+
+/// R-FAM-99, R-FAM-98: a newer version of a series takes what stood for its old instances along, unless the file has it too.
+#[test]
+fn no_instance_is_left_of_an_older_version() {
+    let part = |lines: &str| format!("BEGIN:VEVENT\n{lines}\nEND:VEVENT\n");
+    let series = |hour: u8, sequence: u8, title: &str| {
+        let times = format!("DTSTART;TZID=America/New_York:20260106T{hour}0000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY");
+        part(&format!("UID:p@x\n{times}\nSEQUENCE:{sequence}\nSUMMARY:{title}"))
+    };
+    let moved = |day: u8| {
+        let of = format!("RECURRENCE-ID;TZID=America/New_York:202601{day}T170000");
+        part(&format!("UID:p@x\n{of}\nDTSTART:202601{}T220000Z\nDURATION:PT1H\nSUMMARY:Moved {day}", day + 1))
+    };
+    let mut board = millers();
+    take(&mut board, super::calendar(&[series(17, 0, "Piano"), moved(13), moved(20)].concat()));
+    take(&mut board, super::calendar(&series(17, 1, "Organ")));
+    assert_eq!(board.events.len(), 3, "they stand for instances still");
+    take(&mut board, super::calendar(&[series(18, 2, "Organ"), moved(20)].concat()));
+    assert_eq!(board.events.len(), 2);
+    titled(&board, "Moved 20");
+    take(&mut board, super::calendar(&series(19, 3, "Organ")));
+    assert_eq!(titled(&board, "Organ").sequence, 3);
+    assert_eq!(board.events.len(), 1);
 }
 
 /// R-FAM-99: an event that is cancelled leaves the calendar with all its instances, once.

@@ -2,7 +2,7 @@
 
 use std::io::BufReader;
 use std::net::TcpStream;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -59,10 +59,10 @@ impl Kept {
     }
 }
 
-/// A day of the family, so many days ahead.
+/// A day of the family, so many days ahead of the one on which the tests began: midnight may come while they run.
 pub(super) fn ahead(days: i32) -> Date {
-    let today = Timestamp::now().to_zoned(TimeZone::get(ZONE).unwrap()).date();
-    today.checked_add(jiff::Span::new().days(days)).unwrap()
+    static TODAY: LazyLock<Date> = LazyLock::new(|| Timestamp::now().to_zoned(TimeZone::get(ZONE).unwrap()).date());
+    TODAY.checked_add(jiff::Span::new().days(days)).unwrap()
 }
 
 /// What a day is called.
