@@ -91,10 +91,12 @@ async fn ask(
     // What earlier turns told is not told again.
     let last = Some(desk.last_event(&thread).await?).filter(|last| *last > 0);
     let pass = desk.admit(GRAPH, visitor, office.limit())?;
-    desk.start_admitted(order, pass).await?;
     let feed = match asking.detach {
-        true => desk.watch(&thread, last).await?,
-        false => desk.attend(&thread, last, Stop::AfterStep).await?,
+        true => {
+            desk.start_admitted(order, pass).await?;
+            desk.watch(&thread, last).await?
+        }
+        false => desk.start_attended(order, pass, last, Stop::AfterStep).await?,
     };
     let mut response = match wants_json(&headers) {
         true => waited(&desk, &office, feed).await?,
@@ -185,10 +187,7 @@ async fn stop(
     Asks(whose): Asks<Whose>,
 ) -> Result<Response, Problem> {
     let record = owned(&desk, &office, (&id, &whose.user_id)).await?;
-    match record.status {
-        RunStatus::Waiting => desk.set_aside(&record.thread).await?,
-        _ => desk.stop(&record.thread, Stop::Now)?,
-    }
+    desk.halt(&record.thread, Stop::Now).await?;
     Ok(accepted(&record.thread))
 }
 

@@ -171,7 +171,8 @@ async fn resume(
 ) -> Result<Response, Problem> {
     let record = known(&desk, id).await?;
     let thread = record.thread.clone();
-    if !matches!(record.status, RunStatus::Stopped | RunStatus::Failed | RunStatus::Interrupted) {
+    let standing = desk.standing(&record).await?;
+    if !matches!(standing, RunStatus::Stopped | RunStatus::Failed | RunStatus::Interrupted) {
         let detail = format!("debate `{thread}` has nothing to go on with: it is {}", shown::status(&record, None));
         return Err(Problem::conflict(detail).on_thread(&thread));
     }
@@ -188,10 +189,7 @@ async fn resume(
 )]
 async fn stop(State(desk): State<Desk>, Path(id): Path<String>) -> Result<Response, Problem> {
     let record = known(&desk, id).await?;
-    match record.status {
-        RunStatus::Waiting => desk.set_aside(&record.thread).await?,
-        _ => desk.stop(&record.thread, Stop::Now)?,
-    }
+    desk.halt(&record.thread, Stop::Now).await?;
     Ok(accepted(&record.thread))
 }
 

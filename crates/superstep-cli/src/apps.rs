@@ -24,6 +24,8 @@ pub(crate) fn apps(setup: &Setup) -> superstep::Result<Vec<App>> {
 pub(crate) fn models(setup: &Setup) -> Models {
     let brought = setup.settings.models.iter().filter(|(_, set)| setup.is_offline || !is_remote(set));
     let set = Models::from_settings(&setup.settings);
+    // A request, or what is stored of a run, may name a service that no setting does.
+    let set = if setup.is_offline { set.offline() } else { set };
     let models = brought.fold(set, |models, (name, set)| match askable(setup, name, set) {
         Ok(model) => models.with(name, model),
         Err(error) => models.missing(name, error),

@@ -19,7 +19,7 @@ use crate::models::{is_remote, key_variable, made};
 use crate::out::{Out, Tone, toned};
 use crate::setup::{Setup, USUAL_STORE};
 use crate::version::{VERSION, platform};
-use crate::words::padded;
+use crate::words::{one_line, padded};
 
 /// How something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,10 +35,18 @@ struct Look {
     what: &'static str,
     health: Health,
     says: String,
+    /// What went wrong in full, for whoever sits here: it may name paths, so the report has none of it.
+    detail: Option<String>,
 }
 
 fn look(what: &'static str, health: Health, says: impl Into<String>) -> Look {
-    Look { what, health, says: says.into() }
+    Look { what, health, says: says.into(), detail: None }
+}
+
+/// Something is broken. The report has the code alone.
+fn broken(what: &'static str, named: &str, failure: &Failure) -> Look {
+    let detail = Some(one_line(&failure.to_string()));
+    Look { detail, ..look(what, Health::Broken, format!("{named}{}", failure.code_text())) }
 }
 
 /// Looks at everything; ends with 1 when something is broken.
@@ -53,7 +61,7 @@ pub(crate) fn doctor(global: &Global, out: &Out) -> Result<u8, Failure> {
             looks.extend(graphs(&setup));
             looks.extend(models(&setup));
         }
-        Err(failure) => looks.push(look("settings", Health::Broken, failure.to_string())),
+        Err(failure) => looks.push(broken("settings", "", &failure)),
     }
     let is_broken = looks.iter().any(|look| look.health == Health::Broken);
     match out.is_text() {
@@ -68,13 +76,14 @@ pub(crate) fn doctor(global: &Global, out: &Out) -> Result<u8, Failure> {
 }
 
 fn show(looks: &[Look], is_broken: bool, out: &Out) {
-    for Look { what, health, says } in looks {
+    for Look { what, health, says, detail } in looks {
         let mark = match health {
             Health::Good => toned(Tone::Good, "✓"),
             Health::Note => toned(Tone::Asks, "-"),
             Health::Broken => toned(Tone::Bad, "✗"),
         };
         out.note(format_args!(" {mark} {}  {says}", padded(what, 10)));
+        detail.iter().for_each(|detail| out.note(format_args!("   {}  {detail}", padded("", 10))));
     }
     out.note(if is_broken {
         "something is broken; the report can be pasted:"
@@ -159,6 +168,7 @@ fn store(setup: &Setup) -> Look {
     });
     match written {
         Ok(()) => look("store", Health::Good, format!("{kind} opens and writes")),
+        // In full it may name the address of a database.
         Err(failure) => look("store", Health::Broken, format!("{kind}: {}", failure.code_text())),
     }
 }
@@ -166,14 +176,14 @@ fn store(setup: &Setup) -> Look {
 fn graphs(setup: &Setup) -> Vec<Look> {
     let names = match graphs::names(setup) {
         Ok(names) => names,
-        Err(failure) => return vec![look("graphs", Health::Broken, failure.to_string())],
+        Err(failure) => return vec![broken("graphs", "", &failure)],
     };
     if names.is_empty() {
         return vec![look("graphs", Health::Note, "none; name one in superstep.toml")];
     }
     let each = names.iter().map(|name| match graphs::find(setup, name) {
         Ok(_) => look("graph", Health::Good, name.as_str()),
-        Err(failure) => look("graph", Health::Broken, format!("{name}: {failure}")),
+        Err(failure) => broken("graph", &format!("{name}: "), &failure),
     });
     each.collect()
 }

@@ -11,7 +11,7 @@ use superstep_server::{Problem, RunFailure};
 
 use crate::out::{Out, Tone, toned, write_stderr};
 use crate::usage::USAGE;
-use crate::words::{columns, padded, quoted};
+use crate::words::{columns, harmless, padded, quoted};
 
 /// What went wrong, and how the process ends.
 #[derive(Debug, Clone)]
@@ -80,23 +80,25 @@ impl Failure {
 
     fn lines(&self) -> Vec<String> {
         let title = self.0.code.map_or_else(|| "error".to_owned(), |code| format!("error[{code}]"));
-        let mut lines = vec![format!("{}: {}", toned(Tone::Bad, &title), self.0.message)];
+        // A model, a store or a file may have said it.
+        let mut lines = vec![format!("{}: {}", toned(Tone::Bad, &title), harmless(&self.0.message))];
         if !self.0.place.is_empty() {
-            lines.push(format!("  {}", self.0.place.join(", ")));
+            lines.push(format!("  {}", harmless(&self.0.place.join(", "))));
         }
         let widest = self.0.parts.iter().map(|(place, _)| columns(place)).max().unwrap_or(0).min(32);
         for (place, fact) in &self.0.parts {
             let gap = if widest == 0 { "" } else { "  " };
-            lines.push(format!("  {}{gap}{fact}", padded(place, widest)));
+            lines.push(format!("  {}{gap}{}", padded(&harmless(place), widest), harmless(fact)));
         }
         for (number, help) in self.0.help.iter().enumerate() {
             let title = if number == 0 { "help:" } else { "     " };
-            lines.push(format!("  {title} {help}"));
+            lines.push(format!("  {title} {}", harmless(help)));
         }
         if let Some(code) = self.0.code {
             lines.push(format!("  more: superstep explain {code}"));
         }
-        lines.extend(self.0.saved.iter().map(|thread| format!("  state is saved: {}", resume_command(thread))));
+        let saved = self.0.saved.iter().map(|thread| harmless(&resume_command(thread)));
+        lines.extend(saved.map(|command| format!("  state is saved: {command}")));
         lines
     }
 

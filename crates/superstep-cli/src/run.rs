@@ -18,7 +18,7 @@ use crate::graphs;
 use crate::log;
 use crate::out::{Format, Out};
 use crate::setup::Setup;
-use crate::words::{count, quoted, time};
+use crate::words::{count, pretty, quoted, time};
 pub(crate) use view::RunView;
 
 /// How a process ends whose run waits for a person.
@@ -34,7 +34,10 @@ pub(crate) async fn run(asked: &Run, global: &Global, out: &Out) -> Result<u8, F
     let input = input(asked.input.as_deref())?;
     let (example, drawing) = (example(&*graph), graph.drawing());
     let desk = Desk::open([graph.clone()], setup.open(out).await?)?;
-    let thread = asked.thread.as_deref().map_or_else(|| new_thread(&asked.graph), ThreadId::from);
+    let thread = match asked.thread.as_deref() {
+        Some(thread) => ThreadId::from(thread),
+        None => new_thread(&desk, &asked.graph).await?,
+    };
     let mut order = Order::new(&asked.graph, &thread, What::Start(input));
     // A thread that has begun keeps what was noted of it then.
     if desk.record(&thread).await?.is_none() {
@@ -65,7 +68,7 @@ pub(crate) async fn attend(desk: &Desk, order: Order, view: &mut dyn Watch, out:
 pub(crate) fn end(done: Done, stream: Option<Stream>, out: &Out) -> Result<u8, Failure> {
     match out.format {
         Format::Text if done.status == RunStatus::Finished && stream.is_none() => {
-            out.result(serde_json::to_string_pretty(&done.output).unwrap_or_default());
+            out.result(pretty(&done.output));
         }
         Format::Text => {}
         Format::Json => out.json(&document(&done)),
@@ -122,12 +125,25 @@ fn document(done: &Done) -> Map<String, Value> {
     }
 }
 
-/// A name that can be typed: the graph's, and a few letters of chance.
-pub(crate) fn new_thread(graph: &str) -> ThreadId {
-    let fresh = fresh_thread().to_string();
-    let chance = &fresh[fresh.len().saturating_sub(6)..];
+/// A name that can be typed and that no thread has: the graph's, and a few letters of chance.
+pub(crate) async fn new_thread(desk: &Desk, graph: &str) -> Result<ThreadId, Failure> {
     let name: String = graph.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
-    ThreadId::from(format!("{}-{chance}", &name[..name.len().min(40)]))
+    unused(desk, |letters| {
+        let fresh = fresh_thread().to_string();
+        ThreadId::from(format!("{}-{}", &name[..name.len().min(40)], &fresh[fresh.len().saturating_sub(letters)..]))
+    })
+    .await
+}
+
+/// The first name that no thread has; each time one is taken the next has a letter more.
+async fn unused(desk: &Desk, mut draw: impl FnMut(usize) -> ThreadId) -> Result<ThreadId, Failure> {
+    for letters in 6..=12 {
+        let thread = draw(letters);
+        if desk.record(&thread).await?.is_none() {
+            return Ok(thread);
+        }
+    }
+    Ok(fresh_thread())
 }
 
 /// What a run begins with: JSON, `@FILE`, `-` for stdin; an empty object when nothing is said.
@@ -188,5 +204,31 @@ fn sample(field: &Value) -> Value {
         (_, Some("array")) => json!([]),
         (_, Some("object")) => json!({}),
         _ => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use superstep_server::{Config, Stores};
+
+    use super::*;
+
+    /// R-CLI-4: a fresh thread never has the name of another, which it would go on with.
+    #[test]
+    fn a_fresh_thread_has_a_name_that_none_has() {
+        let drawn = crate::local::block_on(async {
+            let config = Config::new(Stores::memory());
+            let taken = json!({
+                "version": 1, "thread": "t-6", "graph": "g", "run": superstep_server::fresh_run(),
+                "status": "finished", "created_at": "", "updated_at": "",
+            });
+            config.stores.items.put(["server", "threads"], "t-6", taken).await?;
+            let desk = Desk::open([], config)?;
+            let found = unused(&desk, |letters| ThreadId::from(format!("t-{letters}"))).await?;
+            Ok((found, new_thread(&desk, "a b").await?))
+        });
+        let (found, fresh) = drawn.expect("names");
+        assert_eq!(found.as_str(), "t-7");
+        assert!(fresh.as_str().starts_with("a-b-") && fresh.as_str().len() == 10, "{fresh}");
     }
 }

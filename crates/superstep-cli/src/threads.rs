@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::local::{Known, known, record};
 use crate::out::{Out, Tone, toned};
 use crate::setup::Setup;
-use crate::words::{columns, count, cut, moment, padded, quoted, width};
+use crate::words::{columns, count, cut, moment, one_line, padded, pretty, quoted, width};
 
 /// Lists threads, shows one, removes some.
 pub(crate) async fn threads(asked: &Threads, global: &Global, out: &Out) -> Result<u8, Failure> {
@@ -41,7 +41,7 @@ async fn list(desk: &Desk, wanted: &ThreadsList, out: &Out) -> Result<u8, Failur
     let widest = |of: fn(&ThreadRecord) -> usize| records.iter().map(of).max().unwrap_or(0);
     let (threads, graphs) = (widest(|it| columns(it.thread.as_str())), widest(|it| columns(&it.graph)));
     for record in &records {
-        let (thread, graph) = (padded(record.thread.as_str(), threads), padded(&record.graph, graphs));
+        let (thread, graph) = (padded(record.thread.as_str(), threads), padded(&one_line(&record.graph), graphs));
         let status = padded(&status(record), 11);
         let line = format!("{thread}  {graph}  {status}  {}", moment(&record.updated_at));
         let room = width().saturating_sub(columns(&line) + 2).max(10);
@@ -67,7 +67,8 @@ async fn show(setup: &Setup, thread: &str, out: &Out) -> Result<u8, Failure> {
         out.json(&json!({ "thread": record, "state": state }));
         return Ok(0);
     }
-    let row = |name: &str, value: &str| out.result(format_args!("{}  {value}", padded(name, 10)));
+    // Titles, failures and questions are what somebody else wrote.
+    let row = |name: &str, value: &str| out.result(format_args!("{}  {}", padded(name, 10), one_line(value)));
     row("thread", record.thread.as_str());
     row("graph", &record.graph);
     row("status", &status(&record));
@@ -87,7 +88,7 @@ async fn show(setup: &Setup, thread: &str, out: &Out) -> Result<u8, Failure> {
 }
 
 fn due(state: &Shown) -> String {
-    if state.next.is_empty() { "nothing".to_owned() } else { state.next.join(", ") }
+    if state.next.is_empty() { "nothing".to_owned() } else { one_line(&state.next.join(", ")) }
 }
 
 async fn remove(desk: &Desk, threads: &[String], yes: bool, out: &Out) -> Result<u8, Failure> {
@@ -124,7 +125,7 @@ pub(crate) async fn state(asked: &State, global: &Global, out: &Out) -> Result<u
         Some(at) => state_at(&known, at).await?,
     };
     match out.is_text() {
-        true => out.result(serde_json::to_string_pretty(&state.values).unwrap_or_default()),
+        true => out.result(pretty(&state.values)),
         false => out.json(&state),
     }
     out.note(format_args!("step {} · due: {} · {}", state.step, due(&state), moment(&state.created_at)));

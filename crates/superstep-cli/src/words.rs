@@ -55,6 +55,23 @@ pub(crate) fn harmless(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
 }
 
+/// A value as JSON over several lines.
+pub(crate) fn pretty(value: &Value) -> String {
+    escaped(&serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+/// JSON with control characters written as JSON can: the value is the same, and the terminal is left alone.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter.is_control() && letter != '\n' {
+            true => shown.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            false => shown.push(letter),
+        }
+    }
+    shown
+}
+
 /// Lines of at most so many columns, broken between words.
 pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
@@ -139,6 +156,10 @@ mod tests {
         assert_eq!(cut("a\u{1b}[31mb\nc", 20), "a [31mb c");
         assert_eq!(wrap("日本 語 a b", 6), ["日本", "語 a b"]);
         assert_eq!(harmless("a\u{1b}[2Jb\n"), "a[2Jb\n");
+        // The second is the one that opens a command in a single character, which JSON leaves as it is.
+        let value = serde_json::json!({ "a": "\u{1b}[2J\u{9b}2J\u{7f}" });
+        assert_eq!(pretty(&value), "{\n  \"a\": \"\\u001b[2J\\u009b2J\\u007f\"\n}");
+        assert_eq!(serde_json::from_str::<Value>(&pretty(&value)).expect("JSON"), value);
     }
 
     /// Every command that is printed can be pasted into a shell.

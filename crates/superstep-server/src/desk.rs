@@ -13,15 +13,18 @@ use superstep::telemetry::Metrics;
 use tokio::sync::oneshot;
 
 mod last_word;
+mod look;
+mod standing;
 mod take_up;
 
 use crate::config::Config;
 use crate::hub::{Feed, Heard, Hub, Leaving, Stop};
-use crate::ledger::{Ledger, Record, RecordsQuery, RunStatus, ThreadRecord};
+use crate::ledger::{Ledger, Record, RecordsQuery, ThreadRecord};
 use crate::limits::{Gate, Limit, Pass, Visitor};
 use crate::problem::Problem;
 use crate::registry::{Order, Registry, Served, Terms, What, fresh_run};
 use crate::worker::{Job, Place, Worker};
+use standing::Turn;
 
 /// What routes use.
 #[derive(Clone)]
@@ -44,9 +47,16 @@ struct Start {
     record: Record,
     /// What it begins with now.
     what: What,
-    /// What a refusal restores; a run that is taken up again is not taken back.
-    before: Option<Option<ThreadRecord>>,
+    begins: Begins,
     pass: Option<Pass>,
+}
+
+/// Whether a run begins for the first time.
+enum Begins {
+    /// With what was known of the thread before: a refusal restores it.
+    First(Option<Box<ThreadRecord>>),
+    /// It was taken up after its process died. The thread is held until that is written down, and a refusal restores nothing.
+    Again(Turn),
 }
 
 type HasBegun = oneshot::Receiver<Result<(), Problem>>;
@@ -128,7 +138,9 @@ impl Desk {
         let older = before.as_ref().filter(|before| before.is_unfinished() && before.run != order.run);
         let older = older.map(|before| before.run);
         let (what, record) = (order.what.clone(), Record::new(order));
-        let has_begun = self.drive(&served, place, Start { record, what, before: Some(before), pass }).await?;
+        let has_begun = self
+            .drive(&served, place, Start { record, what, begins: Begins::First(before.map(Box::new)), pass })
+            .await?;
         // A task that was aborted says nothing.
         has_begun.await.unwrap_or_else(|_| Err(Problem::closing()))?;
         if let Some(older) = older {
@@ -140,11 +152,19 @@ impl Desk {
     /// Has a run driven, and waits until it is written down.
     async fn drive(&self, served: &Arc<dyn Served>, place: Place, start: Start) -> Result<HasBegun, Problem> {
         let Inner { worker, ledger, hub, metrics, config, .. } = &*self.0;
-        let Start { record, what, before, pass } = start;
+        let Start { record, what, begins, pass } = start;
         let order = Order { what, ..record.order.clone() };
-        let waits = before.is_none();
-        let terms = Terms { control: place.control(), metrics: metrics.clone(), timeout: config.run_timeout, waits };
+        let terms = Terms { control: place.control(), metrics: metrics.clone(), timeout: config.run_timeout };
         let running = served.run(&order, terms)?;
+        let before = match begins {
+            Begins::First(before) => Some(before.map(|before| *before)),
+            Begins::Again(turn) => {
+                // From here on others leave it to this process.
+                ledger.write(&record).await?;
+                drop(turn);
+                None
+            }
+        };
         let ((written, is_written), (begun, has_begun)) = (oneshot::channel(), oneshot::channel());
         let (ledger, hub) = (ledger.clone(), hub.clone());
         worker.start(Job { place, running, record, ledger, hub, pass, before, written, begun });
@@ -152,31 +172,15 @@ impl Desk {
         Ok(has_begun)
     }
 
-    /// Stops the run of a thread.
+    /// Stops the run of a thread; [`Desk::halt`] does more.
     ///
     /// # Errors
-    /// 409 when none runs.
+    /// 409 when none runs here.
     pub fn stop(&self, thread: &ThreadId, stop: Stop) -> Result<(), Problem> {
         match self.0.worker.stop(thread, stop) {
             true => Ok(()),
             false => Err(Problem::conflict(format!("thread `{thread}` does not run")).on_thread(thread)),
         }
-    }
-
-    /// Sets a thread aside that waits for a person: it counts as stopped until somebody goes on with it.
-    ///
-    /// # Errors
-    /// 409 when it does not wait.
-    pub async fn set_aside(&self, thread: &ThreadId) -> Result<(), Problem> {
-        // Nobody answers it meanwhile.
-        let _place = self.0.worker.hold(thread, fresh_run())?;
-        let known = self.known(thread).await?;
-        let waits = self.0.ledger.run(known.run).await?.filter(|record| record.status == RunStatus::Waiting);
-        let Some(mut record) = waits else {
-            return Err(Problem::conflict(format!("thread `{thread}` does not wait")).on_thread(thread));
-        };
-        record.ended(RunStatus::Stopped, None);
-        self.0.ledger.write(&record).await
     }
 
     /// Every event of a thread after a number, once and in order, then live ones until the run ends.
@@ -188,15 +192,6 @@ impl Desk {
         let served = self.served(&record.graph)?;
         let line = self.0.hub.line(thread);
         Ok(Feed::new((thread.clone(), after), served, line, self.0.config.pace))
-    }
-
-    /// As [`Desk::watch`], for a reader whose leaving stops the run.
-    ///
-    /// # Errors
-    /// As [`Desk::watch`].
-    pub async fn attend(&self, thread: &ThreadId, after: Option<u64>, stop: Stop) -> Result<Feed, Problem> {
-        let leaving = self.0.worker.brake(thread).map(|brake| Leaving::new(brake, Some(stop)));
-        Ok(self.watch(thread, after).await?.leaving(leaving))
     }
 
     /// What is known of a thread.

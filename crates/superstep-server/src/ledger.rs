@@ -3,186 +3,33 @@
 //! A record is written before its run starts and again when it has ended, so a record that says `running` when a server
 //! starts is of a run that died. What a run has done is not here: that is in its checkpoints. Of each thread the records of
 //! the newest runs are kept ([`KEPT`]); those of older ones go when a later run ends.
+//!
+//! Runs that have not ended are on a list of their own ([`UNFINISHED`]), written with their records: servers look at it every
+//! few seconds, and it is as long as there are such runs, however many have ended.
+//!
+//! Several processes write here. Who takes a run up counts that in its record ([`Record::taken_up`]), so that a process
+//! that was taken for dead does not write over it.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use superstep::Error;
-use superstep::core::checkpoint::StoredError;
-use superstep::core::id::{CheckpointId, RunId, ThreadId};
-use superstep::core::time::Time;
+use superstep::core::id::{RunId, ThreadId};
 use superstep::store::{Delete, Filter, Index, Item, Operation, Put, Search, SharedStore};
 
-use crate::problem::Problem;
-use crate::registry::Order;
+mod record;
 
-/// The version of what is written here. A number is never reused.
-const VERSION: u32 = 1;
+pub use record::{Record, RecordsQuery, RunFailure, RunStatus, ThreadRecord};
+pub(crate) use record::{Unfinished, now};
+use record::{VERSION, thread_record};
+
+use crate::problem::Problem;
 
 /// How many runs of a thread have a record.
 const KEPT: usize = 20;
 
 const RUNS: [&str; 2] = ["server", "runs"];
 const THREADS: [&str; 2] = ["server", "threads"];
-
-/// How a run stands, as far as it is written down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum RunStatus {
-    /// It runs, or died.
-    Running,
-    /// It was saved when the server stopped, and goes on when one starts.
-    Suspended,
-    /// It waits for a person.
-    Waiting,
-    /// It has ended well.
-    Finished,
-    /// It was stopped.
-    Stopped,
-    /// It failed.
-    Failed,
-    /// It died with the server, and goes on when somebody says so.
-    Interrupted,
-}
-
-impl RunStatus {
-    fn is_unfinished(self) -> bool {
-        matches!(self, Self::Running | Self::Suspended)
-    }
-
-    fn name(self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
-    }
-}
-
-/// What a run failed with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunFailure {
-    /// The stable code.
-    pub code: String,
-    /// The fact.
-    pub message: String,
-    /// What to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-    /// Whether trying again may help.
-    pub retryable: bool,
-}
-
-impl From<&Error> for RunFailure {
-    fn from(error: &Error) -> Self {
-        Problem::from(error.clone()).into()
-    }
-}
-
-impl From<&StoredError> for RunFailure {
-    fn from(error: &StoredError) -> Self {
-        let StoredError { code, message, help, retryable, .. } = error;
-        Self { code: code.to_string(), message: message.clone(), hint: help.clone(), retryable: *retryable }
-    }
-}
-
-impl From<Problem> for RunFailure {
-    fn from(problem: Problem) -> Self {
-        let (code, message) = (problem.code().to_owned(), problem.detail().to_owned());
-        Self { code, message, hint: problem.advice().map(str::to_owned), retryable: problem.is_retryable() }
-    }
-}
-
-/// What is known of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Record {
-    version: u32,
-    /// What was asked of it.
-    pub order: Order,
-    /// How it stands.
-    pub status: RunStatus,
-    /// What it failed with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<RunFailure>,
-    /// The newest checkpoint, once it has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<CheckpointId>,
-    /// When it was asked for.
-    pub started_at: String,
-    /// When it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<String>,
-    /// How often it was taken up after its process died.
-    #[serde(default)]
-    pub taken_up: u32,
-}
-
-impl Record {
-    pub(crate) fn new(order: Order) -> Self {
-        let (failure, checkpoint, ended_at) = (None, None, None);
-        let status = RunStatus::Running;
-        Self { version: VERSION, order, status, failure, checkpoint, started_at: now(), ended_at, taken_up: 0 }
-    }
-
-    /// Whether it says that it runs, or is to go on.
-    pub(crate) fn is_unfinished(&self) -> bool {
-        self.status.is_unfinished()
-    }
-
-    pub(crate) fn ended(&mut self, status: RunStatus, failure: Option<RunFailure>) {
-        (self.status, self.failure, self.ended_at) = (status, failure, Some(now()));
-    }
-}
-
-/// What is known of a thread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ThreadRecord {
-    version: u32,
-    /// The thread.
-    pub thread: ThreadId,
-    /// The graph that ran on it last.
-    pub graph: String,
-    /// The run that was asked for last.
-    pub run: RunId,
-    /// How that run stands.
-    pub status: RunStatus,
-    /// The runs that have a record, the oldest first.
-    #[serde(default)]
-    runs: Vec<RunId>,
-    /// What people call the thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// What was asked of the first run, in the words of the application.
-    #[serde(default)]
-    pub options: Value,
-    /// What the last run failed with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<RunFailure>,
-    /// When the first run was asked for.
-    pub created_at: String,
-    /// When the last run was asked for, or ended.
-    pub updated_at: String,
-}
-
-impl ThreadRecord {
-    /// Whether its last run says that it runs, or is to go on.
-    pub(crate) fn is_unfinished(&self) -> bool {
-        self.status.is_unfinished()
-    }
-}
-
-/// Which threads.
-#[derive(Debug, Clone, Default)]
-pub struct RecordsQuery {
-    /// Only threads of this graph.
-    pub graph: Option<String>,
-    /// Only threads whose last run stands so.
-    pub status: Vec<RunStatus>,
-    /// Only threads whose title has these words.
-    pub words: Option<String>,
-    /// At most this many; 50 unless told.
-    pub limit: Option<usize>,
-    /// Without the first so many.
-    pub offset: usize,
-}
+const UNFINISHED: [&str; 2] = ["server", "unfinished"];
 
 /// The records, over the long-term store.
 #[derive(Clone)]
@@ -198,34 +45,91 @@ impl Ledger {
         let before = self.thread(&record.order.thread).await?;
         let mut thread = thread_record(record, before);
         let too_many = if record.is_unfinished() { 0 } else { thread.runs.len().saturating_sub(KEPT) };
-        let mut operations: Vec<Operation> = thread.runs.drain(..too_many).map(removed).collect();
-        operations.push(put_run(record)?);
-        operations.push(put(THREADS, record.order.thread.to_string(), to_value(&thread)?, title()));
+        let mut operations: Vec<Operation> = thread.runs.drain(..too_many).flat_map(removed).collect();
+        operations.extend(put_run(record)?);
+        operations.push(put_thread(&thread)?);
         self.0.batch(operations).await?;
         Ok(())
     }
 
+    /// Writes down how a run ended that this process drove. Where another process has taken it up meanwhile, or has
+    /// removed it, there is nothing to say about it any more; where a later run has the thread, nothing about the thread.
+    pub(crate) async fn write_end(&self, record: &Record) -> Result<(), Problem> {
+        if !self.is_ours(record).await? {
+            return Ok(());
+        }
+        let is_last = self.names(record).await?;
+        if !is_last {
+            self.close(record).await?;
+        }
+        // The later run may have been refused meanwhile, and have given the thread back as it was.
+        if is_last || self.names(record).await? { self.write(record).await } else { Ok(()) }
+    }
+
+    /// Whether nobody has taken the run up, or removed it, since this record was written.
+    async fn is_ours(&self, record: &Record) -> Result<bool, Problem> {
+        let now = self.run(record.order.run).await?;
+        Ok(now.is_some_and(|now| now.taken_up == record.taken_up))
+    }
+
+    /// Whether the thread has gone on with no other run.
+    async fn names(&self, record: &Record) -> Result<bool, Problem> {
+        let thread = self.thread(&record.order.thread).await?;
+        Ok(thread.is_none_or(|thread| thread.run == record.order.run))
+    }
+
     /// Writes down that an older run of a thread is over; the thread has gone on without it.
     pub(crate) async fn close(&self, record: &Record) -> Result<(), Problem> {
-        self.0.batch(vec![put_run(record)?]).await?;
+        self.0.batch(put_run(record)?.into()).await?;
         Ok(())
     }
 
-    /// Takes back the record of a run that was refused before it began.
+    /// Takes back the record of a run that was refused before it began. The thread is restored as long as it says nothing
+    /// of any other run.
     pub(crate) async fn take_back(&self, record: &Record, before: Option<ThreadRecord>) -> Result<(), Problem> {
-        let thread = record.order.thread.to_string();
-        let restored = match before {
-            Some(before) => put(THREADS, thread, to_value(&before)?, title()),
-            None => Operation::from(Delete::new(THREADS, thread)),
+        if !self.is_ours(record).await? {
+            return Ok(());
+        }
+        let thread = self.thread(&record.order.thread).await?;
+        let mut operations: Vec<Operation> = removed(record.order.run).into();
+        let is_named = thread.is_some_and(|thread| thread.run == record.order.run);
+        match &before {
+            Some(before) if is_named => operations.push(put_thread(&self.as_it_stands(before.clone()).await?)?),
+            None if is_named => operations.push(Delete::new(THREADS, record.order.thread.to_string()).into()),
+            _ => {}
+        }
+        self.0.batch(operations).await?;
+        match before {
+            Some(before) if is_named => self.mend(&before).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// What was known of a thread, with how its run stands now: it may have ended meanwhile in another process, which left
+    /// the thread to the later run.
+    async fn as_it_stands(&self, mut thread: ThreadRecord) -> Result<ThreadRecord, Problem> {
+        if let Some(run) = self.run(thread.run).await? {
+            (thread.status, thread.failure) = (run.status, run.failure);
+        }
+        Ok(thread)
+    }
+
+    /// Looks again after a thread was restored: its run may have ended between the look and the restoring.
+    async fn mend(&self, restored: &ThreadRecord) -> Result<(), Problem> {
+        let Some(now) = self.thread(&restored.thread).await?.filter(|now| now.run == restored.run) else {
+            return Ok(());
         };
-        self.0.batch(vec![removed(record.order.run), restored]).await?;
+        let mended = self.as_it_stands(now.clone()).await?;
+        if mended != now {
+            self.0.batch(vec![put_thread(&mended)?]).await?;
+        }
         Ok(())
     }
 
     /// Removes what is known of a thread and of every run on it; the thread last, so that it can be tried again.
     pub(crate) async fn forget(&self, thread: &ThreadId) -> Result<(), Problem> {
         let runs = self.runs(Filter::is(["order", "thread"], thread.to_string())).await?;
-        let mut operations: Vec<Operation> = runs.iter().map(|record| removed(record.order.run)).collect();
+        let mut operations: Vec<Operation> = runs.iter().flat_map(|record| removed(record.order.run)).collect();
         operations.push(Delete::new(THREADS, thread.to_string()).into());
         self.0.batch(operations).await?;
         Ok(())
@@ -257,7 +161,24 @@ impl Ledger {
         hits.iter().map(|hit| read(&hit.item)).collect()
     }
 
-    /// Runs that say they run or are suspended: asked when a server starts, they are the ones that did not end.
+    /// A page of the list of runs that have not ended.
+    pub(crate) async fn listed(&self, offset: usize, limit: usize) -> Result<Vec<Unfinished>, Problem> {
+        let hits = self.0.search(Search::new(UNFINISHED).offset(offset).limit(limit)).await?;
+        hits.iter().map(|hit| read(&hit.item)).collect()
+    }
+
+    /// Puts a run on the list as its record has it, or takes it off.
+    pub(crate) async fn list(&self, run: RunId) -> Result<(), Problem> {
+        let operation = match self.run(run).await?.filter(Record::is_unfinished) {
+            Some(record) => put_listed(&record)?,
+            None => unlisted(run),
+        };
+        self.0.batch(vec![operation]).await?;
+        Ok(())
+    }
+
+    /// Runs that say they run or are suspended: asked when a server starts, they are the ones that did not end. Every record
+    /// is looked at, so that nothing depends on the list.
     pub(crate) async fn unfinished(&self) -> Result<Vec<Record>, Problem> {
         let status = [RunStatus::Running, RunStatus::Suspended].map(RunStatus::name);
         self.runs(Filter::one_of("status", status)).await
@@ -281,39 +202,31 @@ impl Ledger {
     }
 }
 
-fn thread_record(record: &Record, before: Option<ThreadRecord>) -> ThreadRecord {
-    let Record { order, status, failure, .. } = record;
-    let created_at = before.as_ref().map_or_else(now, |before| before.created_at.clone());
-    let kept = before.map(|before| (before.title, before.options, before.runs)).unwrap_or_default();
-    let mut runs = kept.2;
-    if !runs.contains(&order.run) {
-        runs.push(order.run);
-    }
-    ThreadRecord {
-        version: VERSION,
-        thread: order.thread.clone(),
-        graph: order.graph.clone(),
-        run: order.run,
-        runs,
-        status: *status,
-        title: order.title.clone().or(kept.0),
-        options: if kept.1.is_null() { order.options.clone() } else { kept.1 },
-        failure: failure.clone(),
-        created_at,
-        updated_at: now(),
-    }
-}
-
 fn put(namespace: [&str; 2], key: String, value: Value, index: Index) -> Operation {
     Put::new(namespace, key, value).index(index).forever().into()
 }
 
-fn put_run(record: &Record) -> Result<Operation, Problem> {
-    Ok(put(RUNS, record.order.run.to_string(), to_value(record)?, Index::None))
+/// The record of a run, and its place on the list as long as it has not ended.
+fn put_run(record: &Record) -> Result<[Operation; 2], Problem> {
+    let run = record.order.run;
+    let listed = if record.is_unfinished() { put_listed(record)? } else { unlisted(run) };
+    Ok([put(RUNS, run.to_string(), to_value(record)?, Index::None), listed])
 }
 
-fn removed(run: RunId) -> Operation {
-    Delete::new(RUNS, run.to_string()).into()
+fn put_listed(record: &Record) -> Result<Operation, Problem> {
+    Ok(put(UNFINISHED, record.order.run.to_string(), to_value(&Unfinished::from(record))?, Index::None))
+}
+
+fn put_thread(thread: &ThreadRecord) -> Result<Operation, Problem> {
+    Ok(put(THREADS, thread.thread.to_string(), to_value(thread)?, title()))
+}
+
+fn removed(run: RunId) -> [Operation; 2] {
+    [Delete::new(RUNS, run.to_string()).into(), unlisted(run)]
+}
+
+fn unlisted(run: RunId) -> Operation {
+    Delete::new(UNFINISHED, run.to_string()).into()
 }
 
 /// What of a thread is searched by words.
@@ -335,9 +248,4 @@ fn read<T: serde::de::DeserializeOwned>(item: &Item) -> Result<T, Problem> {
         let message = format!("record `{}` cannot be read: {error}", item.key);
         Error::new(superstep::Code::CheckpointCorrupt, message).into()
     })
-}
-
-pub(crate) fn now() -> String {
-    let micros = jiff::Timestamp::now().as_microsecond();
-    Time::from_unix_micros(micros).map(|time| time.to_string()).unwrap_or_default()
 }

@@ -24,6 +24,7 @@ struct Inner {
     brought: BTreeMap<String, SharedModel>,
     missing: BTreeMap<String, Error>,
     set: BTreeMap<String, Model>,
+    is_offline: bool,
 }
 
 impl Models {
@@ -47,10 +48,17 @@ impl Models {
         self
     }
 
+    /// Refuses every service that is not brought: nothing is asked over the network.
+    #[must_use]
+    pub fn offline(mut self) -> Self {
+        Arc::make_mut(&mut self.0).is_offline = true;
+        self
+    }
+
     /// The model of a name; `own` are names that the caller knows, for its hint.
     ///
     /// # Errors
-    /// 422 when nobody knows the name, 503 when its key is missing or it cannot be asked here.
+    /// 422 when nobody knows the name, 503 when its key is missing or it cannot be asked here, or not now.
     pub fn get(&self, name: &str, own: &[&str]) -> Result<SharedModel, Problem> {
         if let Some(model) = self.0.brought.get(name) {
             return Ok(model.clone());
@@ -65,6 +73,9 @@ impl Models {
             None if name == WEIGHTS => return Err(not_here(&no_weights(name))),
             None => providers::from_name(name).map_err(|_| self.unknown(name, own))?,
         };
+        if self.0.is_offline {
+            return Err(not_here(&over_network(name)));
+        }
         provider.check().map_err(|error| {
             let help = error.advice().unwrap_or("give it a key").to_owned();
             let own: String = own.first().map(|own| format!("; `{own}` needs none")).unwrap_or_default();
@@ -94,7 +105,7 @@ impl Models {
             name: name.clone(),
             provider: model.provider.clone(),
             model: model.model.clone().filter(|_| model.provider != WEIGHTS),
-            is_configured: provider(name, model).and_then(|provider| provider.check()).is_ok(),
+            is_configured: !self.0.is_offline && provider(name, model).and_then(|provider| provider.check()).is_ok(),
         });
         brought.chain(missing).chain(set).collect()
     }
@@ -105,6 +116,12 @@ impl Models {
         let problem = Problem::invalid(format!("no model `{name}`"), []);
         problem.hint(format!("{}, or name a service as in `groq/llama-3.1-8b-instant`", known_names(name, &known)))
     }
+}
+
+/// What is said about a model that is asked over the network where nothing may be.
+fn over_network(name: &str) -> Error {
+    let message = format!("model `{name}` is asked over the network, and `--offline` forbids it");
+    Error::new(Code::PolicyRefused, message).help("choose a model that needs no network")
 }
 
 fn not_here(error: &Error) -> Problem {
@@ -191,5 +208,23 @@ mod tests {
         assert!(models.notes().iter().all(|note| note.provider == WEIGHTS));
         let notes: Vec<(String, bool)> = models.notes().into_iter().map(|it| (it.name, it.is_configured)).collect();
         assert_eq!(notes, [(WEIGHTS.to_owned(), false), ("own".to_owned(), false)]);
+    }
+
+    /// R-CLI-17: offline, a service is refused however it is named, and whether or not there is a key for it; what the
+    /// program brings is asked.
+    #[test]
+    fn offline_every_service_is_refused_however_it_is_named() {
+        let file = "[models.own]\nprovider = 'openai'\nmodel = 'x'\nbase_url = 'http://127.0.0.1:1/v1/'";
+        let settings = Settings::parse(&Sources::new().toml("superstep.toml", file)).expect("settings");
+        let rules = superstep::model::Rules::new("rules");
+        let models = Models::from_settings(&settings).with("rules", rules).offline();
+        for name in ["groq/llama-3.1-8b-instant", "openai/gpt-5", "ollama/llama3", "own"] {
+            let problem = models.get(name, &[]).err().unwrap_or_else(|| panic!("{name} is asked"));
+            assert_eq!((problem.status(), problem.code()), (503, Code::PolicyRefused.to_string().as_str()), "{name}");
+            assert!(!problem.is_retryable() && problem.detail().contains("--offline"), "{name}");
+        }
+        assert_eq!(models.get("no such name", &[]).err().map(|problem| problem.status()), Some(422));
+        assert!(models.get("rules", &[]).is_ok());
+        assert!(models.notes().iter().all(|note| note.name == "rules" || !note.is_configured));
     }
 }

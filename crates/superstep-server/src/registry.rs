@@ -102,8 +102,6 @@ pub struct Terms {
     pub metrics: Metrics,
     /// At most this long.
     pub timeout: Option<Duration>,
-    /// Waits for its turn on a busy thread instead of being refused.
-    pub waits: bool,
 }
 
 /// The graphs that are served, by name.

@@ -38,7 +38,8 @@ const LONGEST: Duration = Duration::from_millis(9_500);
 
 /// Serves applications.
 ///
-/// Runs that did not end with an earlier process are taken up, or marked, before the first request is answered.
+/// Runs that did not end with an earlier process are taken up, or marked, before the first request is answered; those
+/// whose process dies later, within seconds of its death being known.
 ///
 /// # Errors
 /// When the address may not or cannot be listened on, two graphs have one name, or the store cannot be read.

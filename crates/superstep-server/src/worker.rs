@@ -201,14 +201,16 @@ async fn join_all(tasks: &mut JoinSet<()>) {
 async fn drive(job: Job) {
     let Job { place, mut running, mut record, ledger, hub, mut pass, before, written, begun } = job;
     let run = record.order.run;
-    let line = match write_down(&record, &ledger, &hub).await {
-        Ok(line) => line,
-        Err(problem) => {
-            // Whoever is told may try again at once.
-            drop((place, pass));
-            return drop(written.send(Err(problem)));
-        }
-    };
+    // One that is taken up has been written down by whoever did so.
+    if before.is_some()
+        && let Err(problem) = ledger.write(&record).await
+    {
+        // Whoever is told may try again at once.
+        drop((place, pass));
+        return drop(written.send(Err(problem)));
+    }
+    // From here on the run is found after a crash, and heard by readers.
+    let line = hub.open(&record.order.thread, run);
     let _ = written.send(Ok(()));
     let Some(first) = running.next().await else {
         let problem = refused(running, record, &ledger, (before, place.is_suspended())).await;
@@ -233,8 +235,8 @@ async fn drive(job: Job) {
     let (status, failure) = status_of(&ended, place.is_suspended());
     record.ended(status, failure);
     // Only then are readers told: whoever sees the end finds it written down, and the thread free.
-    if let Err(problem) = patiently(|| ledger.write(&record)).await {
-        // The record still says `running`: the next server finds out how it ended.
+    if let Err(problem) = patiently(|| ledger.write_end(&record)).await {
+        // The record still says `running`: whoever looks next finds out how it ended.
         tracing::error!(%run, "the end of a run could not be written down: {}", problem.detail());
     }
     drop((place, pass));
@@ -242,12 +244,6 @@ async fn drive(job: Job) {
         RunStatus::Suspended => line.suspend(),
         _ => line.over(run),
     }
-}
-
-/// From here on the run is found after a crash, and heard by readers.
-async fn write_down(record: &Record, ledger: &Ledger, hub: &Hub) -> Result<Arc<Line>, Problem> {
-    ledger.write(record).await?;
-    Ok(hub.open(&record.order.thread, record.order.run))
 }
 
 /// The next event. Where one is missing that others wait for, `look` is when the store is asked about it: it may have been
@@ -303,7 +299,7 @@ async fn refused(
                 Code::Cancelled => record.ended(RunStatus::Stopped, None),
                 _ => record.ended(RunStatus::Interrupted, Some(RunFailure::from(&error))),
             }
-            patiently(|| ledger.write(&record)).await
+            patiently(|| ledger.write_end(&record)).await
         }
     };
     if let Err(problem) = written {

@@ -24,7 +24,7 @@ pub(crate) async fn assistant(asked: &DemoAssistant, global: &Global, out: &Out)
     let graph = graphs::find(&setup, GRAPH)?;
     let drawing = graph.drawing();
     let desk = Desk::open([graph], setup.open(out).await?)?;
-    let thread = new_thread(GRAPH);
+    let thread = new_thread(&desk, GRAPH).await?;
     // With an id, so that an input that is given again after a crash does not double the message.
     let input = json!({
         "messages": [{ "role": "user", "content": asked.ask, "id": "asked" }], "user_id": asked.user,

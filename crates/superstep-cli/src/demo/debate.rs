@@ -47,7 +47,7 @@ pub(crate) async fn debate(asked: &DemoDebate, global: &Global, out: &Out) -> Re
     let (model, label) = voice(&setup, &asked.model)?;
     let graph = graphs::find(&setup, GRAPH)?;
     let desk = Desk::open([graph], setup.open(out).await?)?;
-    let thread = new_thread(GRAPH);
+    let thread = new_thread(&desk, GRAPH).await?;
     let heading = format!("{} · {label} · thread {thread}", toned(Tone::Strong, GRAPH));
     let options = options(asked, model, out).to_json();
     let order = Order::new(GRAPH, thread, What::Start(input)).options(options).title(asked.topic.trim());

@@ -27,7 +27,8 @@ pub(crate) async fn scheduler(asked: &DemoScheduler, global: &Global, out: &Out)
     let drawing = graph.drawing();
     let desk = Desk::open([graph], setup.open(out).await?)?;
     let options = Options { user_id: asked.user.clone(), model: Some(asked.model.clone()), ..Options::default() };
-    let order = superstep_scheduler::order(&asked.say, &asked.user, new_thread(GRAPH).as_str());
+    let thread = new_thread(&desk, GRAPH).await?;
+    let order = superstep_scheduler::order(&asked.say, &asked.user, thread.as_str());
     let order = order.options(options.to_json());
     let done = attend(&desk, order, &mut RunView::new(None, &drawing, *out), out).await?;
     let is_failed = done.output["workflow_status"] == "failed";

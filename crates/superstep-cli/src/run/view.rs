@@ -8,7 +8,7 @@ use super::tree::Tree;
 use crate::args::Stream;
 use crate::drive::Watch;
 use crate::out::{Format, Out, write_stdout};
-use crate::words::{harmless, summary};
+use crate::words::{escaped, harmless, summary};
 
 /// What a run shows.
 pub(crate) struct RunView {
@@ -31,7 +31,7 @@ impl RunView {
     fn line(&mut self, text: impl FnOnce() -> String, json: impl FnOnce() -> Value) {
         self.tree.clear();
         match self.out.format {
-            Format::Text => self.out.result(text()),
+            Format::Text => self.out.result(escaped(&text())),
             _ => self.out.json(&json()),
         }
     }

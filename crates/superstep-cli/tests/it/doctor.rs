@@ -49,7 +49,28 @@ fn the_doctor_ends_with_one_when_something_is_broken() {
     assert_eq!((said.code, &looks["ok"]), (1, &serde_json::json!(false)));
     let broken: Vec<_> = looks["looks"].as_array().unwrap().iter().filter(|look| look["health"] == "broken").collect();
     assert_eq!(broken.len(), 1);
-    assert!(broken[0]["says"].as_str().unwrap().starts_with("titles: [SS-001]"));
+    assert_eq!(broken[0]["says"], "titles: failed with SS-001");
+}
+
+/// R-CLI-6: also where something is broken the report names no path; who sits there is told in full.
+#[test]
+fn the_report_of_something_broken_names_no_path() {
+    let folder = Folder::new("sick-paths");
+    let place = folder.path().to_string_lossy().into_owned();
+    let gone = format!("graphs.gone.path = \"{place}/gone.toml\"\n");
+    folder.write("graphs.toml", &gone);
+    let rows =
+        [("graphs.toml", "broken graph: gone: failed with SS-"), ("none.toml", "broken settings: failed with SS-")];
+    for (file, broken) in rows {
+        let config = format!("{place}/{file}");
+        let said = folder.run(&["doctor", "--config", &config]);
+        assert_eq!(said.code, 1, "{}", said.stdout);
+        assert!(said.stdout.contains(broken), "{file}: {}", said.stdout);
+        assert!(!said.stdout.contains(&place), "{}", said.stdout);
+        assert!(said.stderr.contains(&place), "{}", said.stderr);
+        let json = folder.run(&["doctor", "--json", "--config", &config]);
+        assert!(json.code == 1 && !json.stdout.contains(&place), "{}", json.stdout);
+    }
 }
 
 /// R-CLI-6: a store that cannot be written to is found.

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -88,4 +89,39 @@ fn a_debate_survives_its_server() {
     for (place, end) in heard.iter().filter(|(_, event, _)| event == "agent_end").enumerate() {
         assert_eq!(end.2["message"]["content"], shown["messages"][place + 1]["content"]);
     }
+}
+
+/// R-SRV-19, R-SRV-20: a server that is killed beside another: that one goes on with its debate within twenty seconds, without
+/// being started anew, and no turn is spoken twice.
+#[test]
+fn a_debate_survives_a_server_that_dies_beside_another() {
+    let folder = Folder::empty("killed-beside");
+    let first = Served::start(&folder, &PACE);
+    let second = Served::start(&folder, &PACE);
+    let body = json!({ "topic": "Remote work", "maxRounds": 3, "format": "debate", "detach": true, "seed": 7 });
+    let mut stream = first.ask("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
+    let mut heard: Vec<Sent> = Vec::new();
+    while !heard.iter().any(|(_, event, data)| event == "agent_start" && data["round"] == 2)
+        || heard.last().is_none_or(|(_, event, _)| event != "token")
+    {
+        heard.push(next(&mut stream).expect("the debate goes on"));
+    }
+    let id = heard[0].2["id"].as_str().unwrap().to_owned();
+    drop(first);
+    let died = Instant::now();
+    let is_moved = |shown: &Value| shown["messages"].as_array().unwrap().len() > turns(&heard).len() + 1;
+    while !is_moved(&second.get(&format!("/api/debate/{id}"))) {
+        assert!(died.elapsed() < Duration::from_secs(20), "nobody goes on with it");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let last = heard.iter().rev().find_map(|(id, ..)| *id).unwrap();
+    let mut stream =
+        second.ask(&format!("GET /api/debate/{id}/stream?format=debate"), &format!("Last-Event-ID: {last}\r\n"), "");
+    while let Some(sent) = next(&mut stream) {
+        heard.push(sent);
+    }
+    let expected = ["optimist 1", "skeptic 1", "optimist 2", "skeptic 2", "optimist 3", "skeptic 3", "moderator 3"];
+    assert_eq!(turns(&heard), expected);
+    let shown = second.get(&format!("/api/debate/{id}"));
+    assert_eq!((&shown["status"], shown["messages"].as_array().unwrap().len()), (&json!("completed"), 8));
 }

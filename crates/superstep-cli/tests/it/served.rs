@@ -38,6 +38,11 @@ impl Served {
         BufReader::new(stream)
     }
 
+    /// Sends a document, and gives what was answered.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
+        Reply::read(self.ask(&format!("POST {path}"), "Content-Type: application/json\r\n", &body.to_string()))
+    }
+
     pub(crate) fn get(&self, path: &str) -> Value {
         Reply::read(self.ask(&format!("GET {path}"), "", "")).json()
     }

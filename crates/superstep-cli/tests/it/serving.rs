@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
+use crate::served::Served;
 use crate::support::{Folder, Said, silent_provider};
 
 /// R-CLI-6: one line with the address on stdout; Ctrl-C ends it in order.
@@ -122,4 +123,18 @@ fn weights_that_cannot_be_run_are_not_configured_and_their_file_is_not_told() {
         assert_eq!(far[told], false, "{far}");
     }
     assert!([&refused, &settings, &health].iter().all(|answer| !answer.contains("MARKER")));
+}
+
+/// R-CLI-17: offline, a request that names a service is refused before anything is asked, and leaves nothing.
+#[test]
+fn offline_a_request_that_names_a_service_is_refused() {
+    let folder = Folder::empty("serve-offline");
+    let served = Served::start(&folder, &["--offline"]);
+    for model in ["groq/llama-3.1-8b-instant", "ollama/llama3"] {
+        let body = serde_json::json!({ "topic": "Rules", "model": model, "detach": true });
+        let refused = served.post("/api/debate", &body);
+        assert_eq!((refused.status, &refused.json()["code"]), (503, &"SS-026".into()), "{}", refused.body);
+        assert!(refused.body.contains("`--offline` forbids it"), "{}", refused.body);
+    }
+    assert_eq!(served.get("/api/debates")["debates"], serde_json::json!([]));
 }

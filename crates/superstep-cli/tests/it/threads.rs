@@ -92,3 +92,42 @@ fn looking_at_threads_makes_no_store() {
     assert_eq!(folder.run(&["threads", "--json"]).json(), serde_json::json!([]));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+/// R-DEB-57: what a title, a question, a state or a failure has in it never reaches the terminal as a command.
+#[test]
+fn what_is_kept_of_a_thread_does_not_command_the_terminal() {
+    let folder = Folder::new("hostile");
+    let hostile = "sea\u{1b}[2J\u{9b}2Jfog";
+    folder.write("review.toml", &REVIEW.replace("Send?", "Send\\u001b[2J\\u009b2J?"));
+    let input = serde_json::json!({ "draft": hostile }).to_string();
+    assert_eq!(folder.run(&["run", "review", "--thread", "t1", "--input", &input]).code, 10);
+    let demo = ["demo", "debate", "--topic", hostile, "--rounds", "1", "--offline", "--json"];
+    let debate = folder.run(&demo).json()["thread"].as_str().unwrap().to_owned();
+    let title = folder.run(&["threads", "show", &debate]).stdout;
+    assert!(title.contains("title       sea [2J 2Jfog\n"), "{title}");
+    let commands: [&[&str]; 8] = [
+        &["threads"],
+        &["threads", "show", &debate],
+        &["threads", "show", "t1"],
+        &["state", "t1"],
+        &["history", "t1"],
+        &["resume", "t1"],
+        &["state", hostile],
+        &["run", "review", "--stream", "values", "--input", &input],
+    ];
+    for words in commands {
+        let said = folder.run(words);
+        let all = said.stdout + &said.stderr;
+        let is_harmless = |letter: char| !letter.is_control() || letter == '\n';
+        assert!(!all.is_empty() && all.chars().all(is_harmless), "{words:?}: {all:?}");
+    }
+}
+
+/// Asks something with a text of the test's.
+const REVIEW: &str = r#"
+name = "review"
+state.draft = { type = "string" }
+state.approved = { type = "boolean" }
+nodes.review = { kind = "interrupt", prompt = "Send?", show = ["draft"], answer = "boolean", output = "approved" }
+edges = [{ from = "START", to = "review" }, { from = "review", to = "END" }]
+"#;

@@ -9,19 +9,20 @@ use superstep::core::port::{Commit, StoredEvent};
 use superstep::{EventsQuery, KeptEvent, after_a_crash};
 
 use super::Desk;
+use super::standing::Turn;
 use crate::ledger::{Record, RunStatus, now};
 use crate::problem::Problem;
 use crate::registry::{Served, Shown, outward};
 
 impl Desk {
     /// Sees to it that the events of a run that has ended have an end.
-    pub(super) async fn tell_end(&self, served: &dyn Served, record: &Record) {
-        if let Err(problem) = self.try_tell_end(served, record).await {
+    pub(super) async fn tell_end(&self, served: &dyn Served, record: &Record, turn: &Turn) {
+        if let Err(problem) = self.try_tell_end(served, record, turn).await {
             tracing::warn!(run = %record.order.run, "the end of a run could not be told: {}", problem.detail());
         }
     }
 
-    async fn try_tell_end(&self, served: &dyn Served, record: &Record) -> Result<(), Problem> {
+    async fn try_tell_end(&self, served: &dyn Served, record: &Record, turn: &Turn) -> Result<(), Problem> {
         let (thread, run) = (&record.order.thread, record.order.run);
         let newest = self.last_event(thread).await?;
         let last = first_event(served, thread, (newest.checked_sub(1), None)).await?;
@@ -29,15 +30,9 @@ impl Desk {
         let Some(start) = start.filter(|_| !last.is_some_and(|last| is_end(&last.event))) else { return Ok(()) };
         let number = after_a_crash(newest) + 1;
         let event = end_event(start.event, number, end_data(served, record, &served.state(thread).await?));
-        self.keep(thread, StoredEvent { number, run, body: Datum::json(event) }).await
-    }
-
-    async fn keep(&self, thread: &ThreadId, event: StoredEvent) -> Result<(), Problem> {
-        let lease = self.checkpoints().acquire(thread, event.run).await?;
-        let commit = Commit { events: vec![event], ..Commit::empty(lease.clone(), "".into()) };
-        let kept = self.checkpoints().commit(&commit).await;
-        self.checkpoints().release(&lease);
-        Ok(kept?)
+        let event = StoredEvent { number, run, body: Datum::json(event) };
+        let commit = Commit { events: vec![event], ..Commit::empty(turn.lease.clone(), "".into()) };
+        Ok(self.checkpoints().commit(&commit).await?)
     }
 }
 

@@ -1,43 +1,45 @@
-//! What becomes of runs that did not end: found by their records when a server starts, and taken up or marked.
+//! What becomes of runs that did not end: found by their records when a server starts, and by their list every few seconds;
+//! taken up or marked.
 //!
 //! Taking up is harmless where a run had in fact ended and only its record did not say so: the checkpoints decide, the
-//! record does not.
+//! record does not. Several servers may find the same run: whoever decides about it holds its thread meanwhile
+//! ([`super::standing::Turn`]), looks at the record once more, and says in it that the run is taken up before the thread is given back.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use superstep::core::id::{InterruptId, RunId, ThreadId};
+use superstep::ThreadStatus;
+use superstep::core::id::{InterruptId, RunId};
 use superstep::settings::ResumeRuns;
-use superstep::{Code, ThreadStatus};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
-use super::{Desk, Start};
-use crate::ledger::{Record, RunFailure, RunStatus, ThreadRecord};
+use super::look::{Sightings, is_young};
+use super::{Begins, Desk, Start};
+use crate::ledger::{Record, RunFailure, RunStatus, ThreadRecord, Unfinished};
 use crate::problem::Problem;
-use crate::registry::{Order, Served, What, fresh_run};
+use crate::registry::{Order, Served, What};
 
-/// How often, and how long apart, runs are looked at that another process seemed to drive.
-const LOOKS: u32 = 30;
-const PAUSE: Duration = Duration::from_secs(2);
+/// How long apart runs are looked for that died. A process is known to be dead after 15 seconds at most, its run is looked at
+/// twice, and a run is to move on within 20 seconds.
+pub(super) const PAUSE: Duration = Duration::from_millis(1_500);
 
 /// What became of runs that did not end.
 #[derive(Default)]
 pub(crate) struct TakenUp {
     /// How many were taken up, marked, or wait for a place.
     pub(crate) count: usize,
-    /// Those that another process seems to drive.
-    driven: Vec<Record>,
     /// Those that wait until fewer runs are under way, or a trouble has passed.
-    waiting: Vec<Record>,
+    waiting: VecDeque<Unfinished>,
     /// There was a trouble that may pass: it is given time.
     is_troubled: bool,
 }
 
 /// What became of one run that did not end.
 enum Took {
-    /// It was taken up or marked.
+    /// It was taken up or marked, or has ended meanwhile.
     Up,
-    /// Another process, or another run of this one, moves its thread.
+    /// Another process, or another run of this one, moves its thread, or is about to.
     Driven,
     /// As many runs as may be are under way.
     NoPlace,
@@ -57,78 +59,120 @@ impl Desk {
     /// # Errors
     /// When the records cannot be read.
     pub(crate) async fn take_up(&self) -> Result<TakenUp, Problem> {
-        Ok(self.take_up_all(self.0.ledger.unfinished().await?).await)
-    }
-
-    /// Looks again at runs that wait for a place, and for a while at those that another process seemed to drive: it may have
-    /// died a moment ago, and a server of databases knows that only after a while.
-    pub(crate) async fn take_up_later(&self, mut taken: TakenUp) {
-        let until = Instant::now() + PAUSE * LOOKS;
-        while !(taken.driven.is_empty() && taken.waiting.is_empty()) {
-            tokio::select! {
-                () = tokio::time::sleep(PAUSE) => {}
-                // A run that could not be written down frees its place too, and would be tried without a pause.
-                () = self.0.worker.freed(), if !taken.is_troubled => {}
-            }
-            let mut left = taken.waiting;
-            left.extend(taken.driven.into_iter().filter(|_| Instant::now() < until));
-            let mut still = Vec::new();
-            for record in left {
-                // What others wrote meanwhile counts.
-                match self.0.ledger.run(record.order.run).await {
-                    Ok(now) => still.extend(now.filter(Record::is_unfinished)),
-                    Err(_) => still.push(record),
-                }
-            }
-            taken = self.take_up_all(still).await;
-        }
-    }
-
-    async fn take_up_all(&self, unfinished: Vec<Record>) -> TakenUp {
         let mut taken = TakenUp::default();
-        for record in unfinished {
+        for record in self.0.ledger.unfinished().await? {
             // Another program on the same store may serve it.
             let Ok(served) = self.served(&record.order.graph) else { continue };
-            // One that cannot be taken up keeps no other from it.
-            match self.take_up_one(served, record.clone()).await {
-                Ok(Took::Driven) => {
-                    taken.driven.push(record);
-                    continue;
-                }
-                Ok(Took::NoPlace) => taken.waiting.push(record),
-                Ok(Took::Up) => {}
-                Err(problem) if problem.is_retryable() => {
-                    tracing::warn!(run = %record.order.run, "a run is taken up later: {}", problem.detail());
-                    taken.is_troubled = true;
-                    taken.waiting.push(record);
-                }
-                Err(problem) => self.not_taken_up(record, problem).await,
+            let (run, found) = (record.order.run, Unfinished::from(&record));
+            if self.may_begin_yet(&*served, &found).await? {
+                // Its process may live and be about to take the thread: the next looks tell.
+                taken.count += usize::from(!self.is_busy(&found).await);
+                self.0.ledger.list(run).await?;
+                continue;
             }
-            taken.count += 1;
+            match self.try_take_up(found, &mut taken).await {
+                // It is looked at again, also where an older version has put it on no list.
+                Took::Driven => self.0.ledger.list(run).await?,
+                Took::Up | Took::NoPlace => taken.count += 1,
+            }
         }
-        taken
+        Ok(taken)
+    }
+
+    /// Whether a run was written down so lately that its process may be about to take the thread. One that has saved something had
+    /// taken it.
+    async fn may_begin_yet(&self, served: &dyn Served, found: &Unfinished) -> Result<bool, Problem> {
+        let thread = self.0.ledger.thread(&found.thread).await?;
+        if !thread.is_some_and(|thread| thread.run == found.run && is_young(&thread)) {
+            return Ok(false);
+        }
+        let has_begun =
+            served.status(&found.thread).await?.is_some() && served.has_saved(&found.thread, found.run).await?;
+        Ok(found.taken_up > 0 || !has_begun)
+    }
+
+    /// Looks every few seconds for runs whose process has died, and takes up those that wait for a place as soon as there is
+    /// one; until the server stops.
+    pub(crate) async fn take_up_later(&self, TakenUp { mut waiting, mut is_troubled, .. }: TakenUp) {
+        let (mut sightings, mut at) = (Sightings::default(), Instant::now() + PAUSE);
+        loop {
+            let is_look = tokio::select! {
+                () = sleep_until(at) => true,
+                // A run that could not be written down frees its place too, and would be tried without a pause.
+                () = self.0.worker.freed(), if !is_troubled && !waiting.is_empty() => false,
+            };
+            if self.is_closing() {
+                return;
+            }
+            if is_look {
+                let known = waiting.iter().map(|run| run.run).collect();
+                waiting.extend(self.dead(&mut sightings, &known).await);
+                at = Instant::now() + PAUSE;
+            }
+            TakenUp { waiting, is_troubled, .. } = self.take_up_waiting(waiting).await;
+        }
+    }
+
+    /// Takes up one after the other, until there is no place or a trouble: what is behind is not looked at in vain.
+    async fn take_up_waiting(&self, mut queue: VecDeque<Unfinished>) -> TakenUp {
+        let mut taken = TakenUp::default();
+        while let Some(found) = queue.pop_front() {
+            self.try_take_up(found, &mut taken).await;
+            if !taken.waiting.is_empty() {
+                break;
+            }
+        }
+        // One that makes trouble does not keep the others from their turn.
+        match taken.is_troubled {
+            true => queue.append(&mut taken.waiting),
+            false => queue = taken.waiting.into_iter().chain(queue).collect(),
+        }
+        TakenUp { waiting: queue, ..taken }
+    }
+
+    /// Takes one up, or notes that it waits. One that cannot be taken up keeps no other from it.
+    async fn try_take_up(&self, found: Unfinished, taken: &mut TakenUp) -> Took {
+        let Ok(served) = self.served(&found.graph) else { return Took::Driven };
+        match self.take_up_one(served, &found).await {
+            Ok(Took::NoPlace) => taken.waiting.push_back(found),
+            Ok(took) => return took,
+            Err(problem) if problem.is_retryable() => {
+                tracing::warn!(run = %found.run, "a run is taken up later: {}", problem.detail());
+                taken.is_troubled = true;
+                taken.waiting.push_back(found);
+            }
+            Err(problem) => {
+                self.not_taken_up(&found, problem).await;
+                return Took::Up;
+            }
+        }
+        Took::NoPlace
     }
 
     /// Writes down why a run was not taken up: somebody can go on with it once that is mended.
-    async fn not_taken_up(&self, mut record: Record, problem: Problem) {
-        tracing::error!(run = %record.order.run, "a run could not be taken up: {}", problem.detail());
+    async fn not_taken_up(&self, found: &Unfinished, problem: Problem) {
+        tracing::error!(run = %found.run, "a run could not be taken up: {}", problem.detail());
         // A server that stops leaves it to the next; whoever moves the thread by now has written more than is known here.
-        let Ok(_place) = self.0.worker.hold(&record.order.thread, record.order.run) else { return };
-        record.ended(RunStatus::Interrupted, Some(problem.into()));
-        let written = match self.is_followed(&record).await {
-            Ok(false) => self.0.ledger.write(&record).await,
-            Ok(true) => Ok(()),
-            Err(problem) => Err(problem),
+        let Ok(_place) = self.0.worker.hold(&found.thread, found.run) else { return };
+        let written = async {
+            let Some(_turn) = self.turn(&found.thread).await? else { return Ok(()) };
+            let now = self.0.ledger.run(found.run).await?.filter(Record::is_unfinished);
+            let Some(mut record) = now.filter(|now| now.taken_up == found.taken_up) else { return Ok(()) };
+            record.ended(RunStatus::Interrupted, Some(problem.into()));
+            match self.followed_by(&record).await? {
+                None => self.0.ledger.write(&record).await,
+                Some(_) => Ok(()),
+            }
         };
-        if let Err(problem) = written {
-            tracing::error!(run = %record.order.run, "that could not be written down: {}", problem.detail());
+        if let Err(problem) = written.await {
+            tracing::error!(run = %found.run, "that could not be written down: {}", problem.detail());
         }
     }
 
-    /// Whether a later run was asked for on the thread: the thread is none of this one's business any more.
-    async fn is_followed(&self, record: &Record) -> Result<bool, Problem> {
+    /// What is known of the thread where a later run was asked for on it: it is none of this one's business any more.
+    async fn followed_by(&self, record: &Record) -> Result<Option<ThreadRecord>, Problem> {
         let thread = self.0.ledger.thread(&record.order.thread).await?;
-        Ok(thread.is_some_and(|thread| thread.run != record.order.run))
+        Ok(thread.filter(|thread| thread.run != record.order.run))
     }
 
     /// Closes the record of a run that did not end, once a later one has begun on its thread.
@@ -145,38 +189,36 @@ impl Desk {
         }
     }
 
-    /// Whether a process that lives moves the thread: then its run has not died.
-    async fn is_driven(&self, thread: &ThreadId) -> Result<bool, Problem> {
-        // A run may take its own thread again, so that another asks.
-        match self.checkpoints().acquire(thread, fresh_run()).await {
-            Ok(lease) => {
-                self.checkpoints().release(&lease);
-                Ok(false)
-            }
-            Err(error) if error.code() == Code::ThreadBusy => Ok(true),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    async fn take_up_one(&self, served: Arc<dyn Served>, mut record: Record) -> Result<Took, Problem> {
-        let (thread, run) = (record.order.thread.clone(), record.order.run);
-        let place = match self.0.worker.hold(&thread, run) {
+    async fn take_up_one(&self, served: Arc<dyn Served>, found: &Unfinished) -> Result<Took, Problem> {
+        let place = match self.0.worker.hold(&found.thread, found.run) {
             Ok(place) => place,
             // It is asked for again.
             Err(problem) if problem.status() == 409 => return Ok(Took::Driven),
             Err(problem) => return Err(problem),
         };
-        if self.is_driven(&thread).await? {
+        let Some(turn) = self.turn(&found.thread).await? else { return Ok(Took::Driven) };
+        // What others wrote meanwhile counts; from here on nobody else decides about it.
+        let Some(mut record) = self.0.ledger.run(found.run).await?.filter(Record::is_unfinished) else {
+            self.0.ledger.list(found.run).await?;
+            return Ok(Took::Up);
+        };
+        if record.taken_up != found.taken_up {
+            self.0.ledger.list(found.run).await?;
             return Ok(Took::Driven);
         }
-        if self.is_followed(&record).await? {
-            record.ended(RunStatus::Stopped, None);
-            return self.0.ledger.close(&record).await.map(|()| Took::Up);
+        match self.followed_by(&record).await? {
+            None => {}
+            // It may be refused yet, and the thread be this one's again.
+            Some(later) if later.is_unfinished() => return Ok(Took::Driven),
+            Some(_) => {
+                record.ended(RunStatus::Stopped, None);
+                return self.0.ledger.close(&record).await.map(|()| Took::Up);
+            }
         }
         match next(&served, &record).await? {
             Next::Was(status, failure) => {
                 record.ended(status, failure);
-                self.tell_end(&*served, &record).await;
+                self.tell_end(&*served, &record, &turn).await;
                 self.0.ledger.write(&record).await?;
             }
             Next::Run(_) if self.0.config.resume == ResumeRuns::OnRequest => {
@@ -185,10 +227,11 @@ impl Desk {
             }
             Next::Run(_) if self.0.worker.is_over_full() => return Ok(Took::NoPlace),
             Next::Run(what) => {
-                tracing::info!(%run, %thread, "a run is taken up again");
+                tracing::info!(run = %found.run, thread = %found.thread, "a run is taken up again");
                 (record.status, record.ended_at, record.taken_up) = (RunStatus::Running, None, record.taken_up + 1);
                 // Its record keeps what was asked at first: the next server needs that, should this one die too.
-                self.drive(&served, place, Start { record, what, before: None, pass: None }).await?;
+                let begins = Begins::Again(turn);
+                self.drive(&served, place, Start { record, what, begins, pass: None }).await?;
             }
         }
         Ok(Took::Up)

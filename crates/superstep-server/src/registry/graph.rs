@@ -126,8 +126,8 @@ impl<S: State, C: Send + Sync + 'static> Served for Graph<S, C> {
 
     fn run(&self, order: &Order, terms: Terms) -> Result<Running, Problem> {
         let context = (self.context)(order)?;
-        let busy = if terms.waits { WhenBusy::Queue } else { WhenBusy::Reject };
-        let mut run = self.begin(order).run_id(order.run).context(context).when_busy(busy);
+        // Also one that is taken up: whoever moves the thread by now may have done what was asked of it.
+        let mut run = self.begin(order).run_id(order.run).context(context).when_busy(WhenBusy::Reject);
         run = run.control(terms.control).metrics(&terms.metrics);
         for (key, value) in &order.metadata {
             run = run.metadata(key.clone(), value.clone());

@@ -39,6 +39,8 @@ struct Inner {
     /// Something is held back, and how it goes on.
     held: Semaphore,
     release: Semaphore,
+    /// The store holds back whoever takes a thread next.
+    holds_taking: AtomicBool,
     /// The store loses the last event of runs.
     loses_end: AtomicBool,
     /// So many requests to the records fail.
@@ -83,6 +85,7 @@ impl Bench {
             holds: AtomicBool::new(false),
             held: Semaphore::new(0),
             release: Semaphore::new(0),
+            holds_taking: AtomicBool::new(false),
             loses_end: AtomicBool::new(false),
             fails: AtomicUsize::new(0),
             locks: AtomicUsize::new(0),
@@ -135,6 +138,11 @@ impl Bench {
         self.0.holds.store(true, Ordering::SeqCst);
     }
 
+    /// As [`Bench::hold`], for the next run that takes its thread.
+    pub(crate) fn hold_taking(&self) {
+        self.0.holds_taking.store(true, Ordering::SeqCst);
+    }
+
     pub(crate) async fn held(&self) {
         self.0.held.acquire().await.unwrap().forget();
     }
@@ -181,11 +189,28 @@ impl Bench {
         hits.into_iter().map(|hit| hit.item.value.clone()).collect()
     }
 
+    /// The runs on the list of those that have not ended.
+    pub(crate) async fn listed(&self) -> usize {
+        self.0.stores.items.search(Search::new(["server", "unfinished"])).await.unwrap().len()
+    }
+
+    /// Writes a record of a run, as another process does.
+    pub(crate) async fn overwrite(&self, run: RunId, change: impl FnOnce(&mut Value)) {
+        let items = &self.0.stores.items;
+        let mut record = items.get(["server", "runs"], run.to_string()).await.unwrap().unwrap().value.clone();
+        change(&mut record);
+        items.put(["server", "runs"], run.to_string(), record).await.unwrap();
+    }
+
     async fn hold_back(&self) {
         if self.0.holds.load(Ordering::SeqCst) {
-            self.0.held.add_permits(1);
-            self.0.release.acquire().await.unwrap().forget();
+            self.wait_for_release().await;
         }
+    }
+
+    async fn wait_for_release(&self) {
+        self.0.held.add_permits(1);
+        self.0.release.acquire().await.unwrap().forget();
     }
 }
 
@@ -224,6 +249,9 @@ impl Checkpointer for Unruly<SharedCheckpointer> {
     forward_checkpointer!(this => this.store; copy_thread, prune, stats, events, last_event, forget_events);
 
     async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
+        if self.bench.0.holds_taking.swap(false, Ordering::SeqCst) {
+            self.bench.wait_for_release().await;
+        }
         if took_one(&self.bench.0.locks) { Err(lost()) } else { self.store.acquire(thread, run).await }
     }
 

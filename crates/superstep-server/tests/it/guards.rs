@@ -100,7 +100,9 @@ async fn an_open_address_is_refused_unless_somebody_insists() {
     // Who asks by a number was not sent by somebody else's name; who asks by a name was, unless it is listed.
     assert_eq!(client().get(&url).header("host", "192.168.1.7").send().await.unwrap().status(), 200);
     assert_eq!(client().get(&url).header("host", "evil.example").send().await.unwrap().status(), 403);
-    assert!(serve(vec![], Config::new(Stores::memory())).await.is_ok_and(|server| server.address().ip().is_loopback()));
+    let config = Config::new(Stores::memory());
+    assert_eq!((config.host.as_str(), config.port), ("127.0.0.1", 8123));
+    assert!(serve(vec![], config.port(0)).await.is_ok_and(|server| server.address().ip().is_loopback()));
 }
 
 /// R-SRV-21: a port that is taken is an error, or the next free one where that was asked for; IPv6 works.

@@ -12,11 +12,11 @@ use tokio::sync::Semaphore;
 
 use crate::support::{Reader, Scratch, Sent, Served, app, client, start_server};
 
-async fn on_file(scratch: &Scratch) -> Config {
+pub(crate) async fn on_file(scratch: &Scratch) -> Config {
     Config::new(Stores::sqlite(scratch.file()).await.unwrap())
 }
 
-async fn words(served: &Served, id: &str) -> usize {
+pub(crate) async fn words(served: &Served, id: &str) -> usize {
     served.json(&format!("/api/tales/{id}")).await["state"]["values"]["words"].as_array().unwrap().len()
 }
 
@@ -211,7 +211,7 @@ async fn a_reader_that_comes_back_after_a_restart_misses_nothing() {
 const CHILD: &str = "SUPERSTEP_SERVER_CHILD";
 
 /// Stores whose lease lapses soon: the process that holds it is dead.
-async fn short_lease(path: &std::path::Path) -> Stores {
+pub(crate) async fn short_lease(path: &std::path::Path) -> Stores {
     let file = Sqlite::options().lapse_after(Duration::from_millis(300)).open(path).unwrap();
     let mut stores = Stores::memory();
     stores.items = file.store().await.unwrap().into();
@@ -230,11 +230,10 @@ async fn a_server_in_a_process_of_its_own() {
     std::future::pending::<()>().await;
 }
 
-/// R-SRV-9, R-SRV-19: a server that is killed leaves a run that the next one takes up; a reader hears all of it once.
-#[tokio::test]
-async fn a_killed_server_is_followed_by_one_that_goes_on() {
+/// A server in a process of its own begins a tale of five rounds on thread `t1`, and is killed in the third; gives what was
+/// told until then.
+pub(crate) async fn killed_in_the_third_round(scratch: &Scratch) -> Vec<Sent> {
     use tokio::io::{AsyncBufReadExt, BufReader};
-    let scratch = Scratch::new();
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "life::a_server_in_a_process_of_its_own", "--nocapture"]).env(CHILD, scratch.file());
     let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
@@ -258,7 +257,14 @@ async fn a_killed_server_is_followed_by_one_that_goes_on() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(reader.next().await.is_none());
+    heard
+}
 
+/// R-SRV-9, R-SRV-19: a server that is killed leaves a run that the next one takes up; a reader hears all of it once.
+#[tokio::test]
+async fn a_killed_server_is_followed_by_one_that_goes_on() {
+    let scratch = Scratch::new();
+    let heard = killed_in_the_third_round(&scratch).await;
     let served = start_server(Config::new(short_lease(&scratch.file()).await)).await;
     assert_eq!(served.server.taken_up(), 1);
     served.gate.add_permits(5);

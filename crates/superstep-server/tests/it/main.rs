@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod bench;
+mod dead;
 mod guards;
 mod life;
 mod refusals;

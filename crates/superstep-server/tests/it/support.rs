@@ -138,13 +138,13 @@ async fn start(Given(desk): Given<Desk>, visitor: Visitor, headers: HeaderMap, b
         .options(json!({"gated": new.gated, "speaks": new.speaks}))
         .title(new.topic);
     let pass = desk.admit("tale", visitor, LIMIT)?;
+    let streams = headers.get("accept").is_some_and(|accept| accept == "text/event-stream");
+    if streams && new.attached {
+        return Ok(sse(desk.start_attended(order, pass, None, Stop::AfterStep).await?, events));
+    }
     desk.start_admitted(order, pass).await?;
-    if headers.get("accept").is_some_and(|accept| accept == "text/event-stream") {
-        let feed = match new.attached {
-            true => desk.attend(&thread, None, Stop::AfterStep).await?,
-            false => desk.watch(&thread, None).await?,
-        };
-        return Ok(sse(feed, events));
+    if streams {
+        return Ok(sse(desk.watch(&thread, None).await?, events));
     }
     Ok((StatusCode::ACCEPTED, Json(json!({"id": thread}))).into_response())
 }
