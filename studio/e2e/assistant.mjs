@@ -274,6 +274,26 @@ const checks = {
     return faults;
   },
 
+  /** A call that may have been carried out before is asked about as such, with what the server offers and nothing else. */
+  async again(browser) {
+    const { page, faults } = await open(browser);
+    const why = "whether `forget_memory` was carried out is not known: the process ended while it ran";
+    const value = {
+      id: "q8", kind: "approval", tool: "forget_memory", arguments: { key: "unit" }, effect: "Runs it once more.",
+      why, outcome: "unknown", decisions: ["allow_once", "deny"],
+    };
+    const posted = await putOn(page, { status: "waiting", waiting: value });
+    await page.waitForSelector(".approval", SLOW);
+    assert.match(await page.textContent("#ask-title"), /may already have been carried out/);
+    assert.ok((await page.textContent(".approval")).includes(why));
+    assert.deepEqual(await page.locator(".approval button").allTextContents(), ["Run it again", "Do not run it again"]);
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Do not run it again" }).click(SLOW);
+    await status(page, "completed");
+    assert.deepEqual(posted, [["answer", { questionId: "q8", answer: { decision: "deny" } }]]);
+    return faults;
+  },
+
   /** Two tabs answer the same question: one is heard, the other is told and sees where the conversation stands. */
   async twice(browser) {
     const { page, faults, context } = await open(browser, { isRefused: true });

@@ -20,13 +20,13 @@ mod settings;
 pub use installation::Installation;
 pub use settings::Settings;
 
-use crate::data::{Catalog, Data};
+use crate::data::Data;
 use crate::desk::Desk;
 use crate::graph::draw;
 use crate::http::{Options, noted, routes};
 use crate::policy::{Policy, Rights, UnknownUser};
 use crate::profile::{Profile, Profiles};
-use crate::rules::{LABEL, Synonyms, rules};
+use crate::rules::{LABEL, Synonyms, rules, rules_naming};
 use crate::sample;
 use crate::tools::{Access, ToolSettings, joined, tools};
 
@@ -113,9 +113,14 @@ struct Inner {
 /// The rules, as requests name them.
 const LOCAL: [&str; 2] = ["local", "local/rules"];
 
-/// The rules that answer where no language model does.
-fn local(catalog: &Catalog, synonyms: &str) -> Result<SharedModel> {
-    Ok(rules(catalog.clone(), Synonyms::parse(synonyms)?).into())
+/// The rules that answer where no language model does. They write the SQL of the local data, so they name it where queries
+/// go to BigQuery unless told.
+fn local(data: &Data, synonyms: &str, settings: &Settings) -> Result<SharedModel> {
+    let (catalog, synonyms) = (data.catalog().clone(), Synonyms::parse(synonyms)?);
+    Ok(match settings.bigquery {
+        Some(_) => rules_naming(data.name(), catalog, synonyms).into(),
+        None => rules(catalog, synonyms).into(),
+    })
 }
 
 impl Office {
@@ -124,7 +129,7 @@ impl Office {
         let documents = settings.handbook().map(|folder| Documents::open(&folder)).transpose()?.map(Arc::new);
         let tools = Tools::new(all_tools(&settings, &data, documents.as_ref())?)?;
         let (policy, profiles) = (Policy::load(settings.policy())?, Profiles::load(settings.profiles())?);
-        let local = local(data.catalog(), &optional_text(&settings.synonyms())?)?;
+        let local = local(&data, &optional_text(&settings.synonyms())?, &settings)?;
         let mut desk = Desk::new(local.clone(), tools, policy, profiles).spare(local);
         desk = desk.without_model(settings.without_model).limits(settings.limits.clone());
         desk.keeps_facts = settings.keeps_facts;
@@ -210,7 +215,7 @@ impl Office {
             json!({ "name": spec.name, "description": spec.description, "destructive": spec.annotations.destructive })
         });
         let tables = data.catalog().tables.iter().filter(|table| may_ask(&rights, &table.name));
-        let tables = tables.map(|table| json!({ "name": table.name, "about": table.about, "rows": table.rows }));
+        let tables = tables.map(|table| json!({ "name": table.name, "about": table.about, "rows": table.told_rows() }));
         let tables: Vec<Value> = tables.collect();
         let name = (!tables.is_empty()).then(|| data.name());
         let documents =

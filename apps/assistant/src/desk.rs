@@ -55,8 +55,10 @@ pub struct Limits {
     pub tool_timeout: Duration,
     /// How often a call is made again, where that is safe and may help.
     pub tool_retries: u32,
-    /// The longest result, in bytes; the rest is kept in the store.
+    /// The longest result, in bytes; what is longer is cut, and kept whole in the store for as long as the conversation.
     pub result_bytes: usize,
+    /// The longest result that is kept whole, in bytes: more than any of the assistant's own tools gives.
+    pub whole_bytes: usize,
     /// How many tokens the messages of a conversation may have before the oldest are summed up.
     pub max_context_tokens: u64,
     /// How many messages a conversation may have before the oldest are summed up.
@@ -73,6 +75,7 @@ impl Default for Limits {
             tool_timeout: Duration::from_secs(10),
             tool_retries: 2,
             result_bytes: 64 * 1024,
+            whole_bytes: 8 * 1024 * 1024,
             max_context_tokens: 8_000,
             max_messages: 40,
             kept_messages: 10,
@@ -177,5 +180,7 @@ fn cautious(tools: Tools, policy: Arc<Policy>) -> Tools {
 fn runner(tools: &Tools, limits: &Limits, redaction: Redaction) -> Arc<ToolNode> {
     // People were asked by the router, which also knows what they allowed for the session.
     let node = ToolNode::new(tools.clone()).policy(Asking::allow(["*"])).redaction(redaction);
+    // What is told a model is cut later, when it has been kept.
+    let node = node.result_bytes(limits.whole_bytes);
     Arc::new(node.timeout(limits.tool_timeout).safe_retries(limits.tool_retries).at_most_once())
 }

@@ -24,8 +24,6 @@ mod topic;
 mod wants;
 mod words;
 
-use std::sync::Arc;
-
 use superstep::model::{Reply, Rules};
 
 use crate::data::{Catalog, Column, Kind};
@@ -52,7 +50,16 @@ pub const LABEL: &str = "rule-based, no language model";
 /// ```
 #[must_use]
 pub fn rules(catalog: Catalog, synonyms: Synonyms) -> Rules {
-    let book = Arc::new(Book::new(catalog, &synonyms));
+    by_book(Book::new(catalog, &synonyms))
+}
+
+/// As [`rules`], where queries ask other data unless told: their calls name this data set.
+#[must_use]
+pub fn rules_naming(dataset: impl Into<String>, catalog: Catalog, synonyms: Synonyms) -> Rules {
+    by_book(Book { dataset: Some(dataset.into()), ..Book::new(catalog, &synonyms) })
+}
+
+fn by_book(book: Book) -> Rules {
     Rules::with(move |request, _| match Ask::read(request) {
         Some(ask) => Reply::text(book.reply(&ask)),
         None => Reply::text(format!("This assistant is {LABEL}, and answers the questions of its own graph only.")),
@@ -64,11 +71,13 @@ struct Book {
     catalog: Catalog,
     lexicon: Lexicon,
     routes: Routes,
+    /// The data set that calls name, where they have to.
+    dataset: Option<String>,
 }
 
 impl Book {
     fn new(catalog: Catalog, synonyms: &Synonyms) -> Self {
-        Self { lexicon: Lexicon::new(&catalog, synonyms), routes: Routes::new(&catalog), catalog }
+        Self { lexicon: Lexicon::new(&catalog, synonyms), routes: Routes::new(&catalog), dataset: None, catalog }
     }
 
     fn reply(&self, ask: &Ask) -> String {

@@ -1,11 +1,11 @@
 //! The sample that comes inside of the binary: the shop, its handbook, its users and its policy.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use rust_embed::Embed;
 use superstep::{Code, Error, Result};
+use superstep_documents::write_new;
 
 use crate::data::{Content, Data};
 
@@ -28,11 +28,7 @@ pub fn unpack(folder: &Path) -> Result<()> {
     for path in Files::iter() {
         let Some(file) = Files::get(&path) else { continue };
         let place = folder.join(&*path);
-        if place.exists() {
-            continue;
-        }
-        let written = place.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&place, &file.data));
-        written.map_err(|cause| {
+        write_new(&place, &file.data).map_err(|cause| {
             let fact = format!("cannot write the sample to `{}`: {cause}", place.display());
             let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(cause);
             Error::new(Code::ConfigInvalid, fact).caused_by(cause)

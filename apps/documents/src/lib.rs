@@ -18,6 +18,7 @@ mod index;
 mod lines;
 mod passages;
 mod shelf;
+mod write;
 
 use std::path::Path;
 
@@ -29,6 +30,7 @@ pub use index::Words;
 pub use lines::{Line, markdown};
 pub use passages::Passage;
 pub use shelf::{Found, Shelf, Thing};
+pub use write::write_new;
 
 /// Documents are read by people: what is larger is no document.
 const BOUNDS: Bounds = Bounds { files: 2_000, largest: 1 << 20, total: 128 << 20, things: 100_000 };

@@ -168,10 +168,14 @@ async fn search(
     let sources = platform.sources().await?;
     let token = platform.token(asker.terms(None).token);
     let things = join(sources.search_docs(&query.text), sources.search_issues(&query.text));
-    let people = join(sources.search_posts(&query.text, &[]), sources.search_m365(&query.text, token.as_ref()));
+    let people = join(sources.search_posts(&query.text, &[]), sources.ask_m365(&query.text, token.as_ref()));
     let ((docs, issues), (posts, m365)) = join(things, people).await;
+    // Where one part failed and the other found something, both are told; where nothing was found, the reason is.
+    let failed: Vec<String> = m365.failed.iter().map(ToString::to_string).collect();
+    let m365 = m365.into_result();
+    let warnings: Vec<String> = failed.into_iter().filter(|_| m365.is_ok()).chain(query.warning).collect();
     let mut whole = found(posts, [("docs", docs), ("issues", issues), ("m365", m365)]);
-    whole["warnings"] = json!(query.warning.as_slice());
+    whole["warnings"] = json!(warnings);
     Ok(Json(whole))
 }
 

@@ -1,12 +1,13 @@
 //! The sample data, built into the binary: an invented company to try the application with.
 
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use rust_embed::Embed;
 use serde::Deserialize;
 use superstep::core::time::Time;
 use superstep::{Code, Error, Result};
+use superstep_documents::write_new;
 
 use crate::sources::{Sources, TimeToLive};
 use crate::types::{Mode, PostSummary};
@@ -33,24 +34,13 @@ pub struct Question {
 pub fn unpack(folder: &Path) -> Result<()> {
     for name in Files::iter() {
         let path = folder.join(name.as_ref());
-        let written = write_new(&path, &name);
+        let file = Files::get(&name).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));
+        let written = file.and_then(|file| write_new(&path, &file.data));
         written.map_err(|cause| {
             Error::new(Code::ConfigInvalid, format!("cannot write the sample to `{}`: {cause}", path.display()))
         })?;
     }
     Ok(())
-}
-
-fn write_new(path: &Path, name: &str) -> io::Result<()> {
-    if path.exists() {
-        return Ok(());
-    }
-    let file = Files::get(name).ok_or(io::ErrorKind::NotFound)?;
-    path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    // Whole or not at all: half a file would count as one that somebody changed.
-    let partial = path.with_extension("partial");
-    fs::write(&partial, file.data)?;
-    fs::rename(&partial, path)
 }
 
 /// Takes the posts of the sample into the table, as old as they say they are; those that are there stay.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::pin::pin;
 use superstep::core::message::Content;
+use superstep::core::redact::{Counts, Redaction};
 use superstep::tool::{Invocation, Progress, SharedTool, ToolCx, ToolSpec, tool_fn};
 use superstep::{Ctx, Cx, ToolError, ToolOutput, Writer};
 
@@ -118,7 +119,8 @@ async fn call(name: &str, args: &impl Serialize, context: &Context, cx: &ToolCx)
     tool.call(invocation).await
 }
 
-/// Calls a tool of the server without a run around.
+/// Calls a tool of the server without a run around. What must not be told is taken out of what it gives, as a `ToolNode`
+/// does in a run: it goes to whoever asked, and on to the model that writes the hint.
 pub(crate) async fn call_directly(
     context: &Context,
     name: &str,
@@ -127,7 +129,13 @@ pub(crate) async fn call_directly(
     let limit = context.bounds().tool;
     let call = async { context.tool(name).await?.call(Invocation::new(name, args)).await };
     let late = |_| ToolError::new(format!("`{name}` took longer than {limit:?} and was stopped"));
-    tokio::time::timeout(limit, call).await.map_err(late)?
+    let (redaction, mut counts) = (Redaction::default(), Counts::default());
+    let mut outcome = tokio::time::timeout(limit, call).await.map_err(late).flatten();
+    match &mut outcome {
+        Ok(output) => redaction.tool_output(output, &mut counts),
+        Err(error) => redaction.tool_error(error, &mut counts),
+    }
+    outcome
 }
 
 /// What the server warned of: it says so beside the result.

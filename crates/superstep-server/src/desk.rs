@@ -211,7 +211,8 @@ impl Desk {
         record.ok_or_else(|| Problem::not_found(format!("no thread `{thread}`")).on_thread(thread))
     }
 
-    /// Removes everything of a thread: its checkpoints, its events, and what is known of it.
+    /// Removes everything of a thread: its checkpoints, its events, what applications keep of it in the store
+    /// ([`belongings`](crate::belongings)), and what is known of it.
     ///
     /// # Errors
     /// 404 when nothing is known of the thread, 409 when it runs.

@@ -31,6 +31,16 @@ const RUNS: [&str; 2] = ["server", "runs"];
 const THREADS: [&str; 2] = ["server", "threads"];
 const UNFINISHED: [&str; 2] = ["server", "unfinished"];
 
+/// How many belongings of a thread are removed at once; each may be long.
+const BELONGINGS: usize = 20;
+
+/// Where applications keep what belongs to a thread in the long-term store, such as what is too long for its state. It is
+/// removed with the thread ([`Desk::forget`](crate::Desk::forget)). A label has no dot, so one in a name is written `%2E`.
+#[must_use]
+pub fn belongings(thread: &ThreadId) -> [String; 2] {
+    ["belongings".to_owned(), thread.as_str().replace('%', "%25").replace('.', "%2E")]
+}
+
 /// The records, over the long-term store.
 #[derive(Clone)]
 pub(crate) struct Ledger(SharedStore);
@@ -126,8 +136,17 @@ impl Ledger {
         Ok(())
     }
 
-    /// Removes what is known of a thread and of every run on it; the thread last, so that it can be tried again.
+    /// Removes what is known of a thread and of every run on it, and its belongings; the thread last, so that it can be
+    /// tried again.
     pub(crate) async fn forget(&self, thread: &ThreadId) -> Result<(), Problem> {
+        loop {
+            let found = self.0.search(Search::new(belongings(thread)).limit(BELONGINGS)).await?;
+            if found.is_empty() {
+                break;
+            }
+            let gone = found.into_iter().map(|hit| Delete::new(hit.item.namespace, hit.item.key).into());
+            self.0.batch(gone.collect()).await?;
+        }
         let runs = self.runs(Filter::is(["order", "thread"], thread.to_string())).await?;
         let mut operations: Vec<Operation> = runs.iter().flat_map(|record| removed(record.order.run)).collect();
         operations.push(Delete::new(THREADS, thread.to_string()).into());

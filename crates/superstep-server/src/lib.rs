@@ -75,7 +75,7 @@ pub use config::{Config, ModelNote, Pace, RingSize, Stores};
 pub use conversations::Conversations;
 pub use desk::Desk;
 pub use hub::{Feed, FeedEnd, Stop, Told};
-pub use ledger::{Record, RecordsQuery, RunFailure, RunStatus, ThreadRecord};
+pub use ledger::{Record, RecordsQuery, RunFailure, RunStatus, ThreadRecord, belongings};
 pub use limits::{Limit, Pass, Visitor};
 pub use models::{Models, WEIGHTS, provider};
 pub use problem::{Problem, ProblemPart};

@@ -1,6 +1,7 @@
 /** The question that waits for a person: which of these, or may this be done. */
 import { useState } from "react";
 import { useKeys } from "../shared/keys";
+import { isOffered, isUnknown, titleOf } from "./approval";
 import { text } from "./strings";
 import type { Approval, Clarification, Decision, Question } from "./types";
 
@@ -73,7 +74,8 @@ function MayIt({ question, ...props }: Props & { question: Approval }) {
   const [changed, setChanged] = useState<string>();
   const [wrong, setWrong] = useState("");
   const decide = (decision: Decision) => send(decision);
-  useKeys({ a: () => document.getElementById("allow")?.focus() });
+  useKeys({ a: () => document.querySelector<HTMLElement>(".approval .row button")?.focus() });
+  const again = isUnknown(question);
   const run = () => {
     try {
       decide({ decision: "change", arguments: JSON.parse(changed ?? "") });
@@ -84,12 +86,13 @@ function MayIt({ question, ...props }: Props & { question: Approval }) {
   };
   const submit = (event: Event) => {
     event.preventDefault();
-    if (changed === undefined) decide({ decision: "allow_once" });
-    else run();
+    if (changed !== undefined) run();
+    else if (isOffered(question, "allow_once")) decide({ decision: "allow_once" });
   };
   return (
     <form class="approval" onSubmit={submit} aria-labelledby="ask-title" noValidate>
-      <h2 id="ask-title">{words.approve(question.tool)}</h2>
+      <h2 id="ask-title">{titleOf(question)}</h2>
+      {question.why && <p class={again ? "question wrong" : "question"} dir="auto">{again && <span aria-hidden="true">⚠ </span>}{question.why}</p>}
       {question.effect && <p class="question" dir="auto">{question.effect}</p>}
       {changed === undefined ? (
         <>
@@ -107,9 +110,9 @@ function MayIt({ question, ...props }: Props & { question: Approval }) {
       <div class="row">
         {changed === undefined ? (
           <>
-            <button id="allow" class="primary" disabled={isSending}>{isSending ? words.sending : words.once}</button>
-            <button type="button" disabled={isSending} onClick={() => decide({ decision: "allow_session" })}>{words.session}</button>
-            <button type="button" disabled={isSending} onClick={() => setChanged(given)}>{words.change}</button>
+            {isOffered(question, "allow_once") && <button id="allow" class="primary" disabled={isSending}>{isSending ? words.sending : again ? words.onceMore : words.once}</button>}
+            {isOffered(question, "allow_session") && <button type="button" disabled={isSending} onClick={() => decide({ decision: "allow_session" })}>{words.session}</button>}
+            {isOffered(question, "change") && <button type="button" disabled={isSending} onClick={() => setChanged(given)}>{words.change}</button>}
           </>
         ) : (
           <>
@@ -117,7 +120,9 @@ function MayIt({ question, ...props }: Props & { question: Approval }) {
             <button type="button" disabled={isSending} onClick={() => { setChanged(undefined); setWrong(""); }}>{words.keep}</button>
           </>
         )}
-        <button type="button" class="deny" disabled={isSending} onClick={() => decide({ decision: "deny" })}>{words.deny}</button>
+        {isOffered(question, "deny") && (
+          <button type="button" class="deny" disabled={isSending} onClick={() => decide({ decision: "deny" })}>{again ? words.leave : words.deny}</button>
+        )}
       </div>
     </form>
   );

@@ -44,6 +44,12 @@ export interface Approval extends Asked {
   tool: string;
   arguments?: unknown;
   effect?: string;
+  /** Why it is asked. */
+  why?: string;
+  /** `unknown` where the call was begun before and nobody knows how it ended. */
+  outcome?: string;
+  /** What may be answered; everything unless given. */
+  decisions?: string[];
 }
 
 export type Question = Clarification | Approval;

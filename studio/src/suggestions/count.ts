@@ -1,4 +1,4 @@
-/** What a post may have: counted while it is written, the same way as on the server. */
+/** What a post may have: counted while it is written. What a sentence is only the server decides, which knows abbreviations. */
 
 export const MOST_CHARACTERS = 500;
 export const MOST_SENTENCES = 3;
@@ -10,7 +10,7 @@ export function characters(text: string): number {
   return [...text.trim()].length;
 }
 
-/** Dots in addresses, numbers and ellipses end no sentence; words after the last full stop are one. */
+/** About how many sentences: dots in addresses, numbers and ellipses end no sentence; words after the last full stop are one. */
 export function sentenceCount(text: string): number {
   const plain = text
     .replace(/\b(?:https?:\/\/|www\.)\S+/giu, (address) => (/[.!?]$/u.test(address) ? "x. " : "x "))

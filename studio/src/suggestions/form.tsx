@@ -5,9 +5,10 @@ import { Examples } from "../shared/examples";
 import { Choice, Field, goToFirstError, Refused } from "../shared/field";
 import { useSlow } from "../shared/slow";
 import { remember, remembered } from "../shared/theme";
-import { characters, LONGEST_TAG, MOST_CHARACTERS, MOST_SENTENCES, MOST_TAGS, sentenceCount, tagsOf } from "./count";
+import { characters, MOST_CHARACTERS, MOST_SENTENCES, sentenceCount, tagsOf } from "./count";
 import { text } from "./strings";
 import type { Life, Mode, Post } from "./types";
+import { wrongTags, wrongText } from "./wrong";
 
 const words = text.form;
 const NAME = "superstep.author";
@@ -89,18 +90,6 @@ export function Form({ posted }: { posted(post: Post): void }) {
 
 function Counts({ written }: { written: string }) {
   const [letters, sentences] = [characters(written), sentenceCount(written)];
-  return <span class={letters > MOST_CHARACTERS || sentences > MOST_SENTENCES ? "counts is-over" : "counts"}>{words.counts(letters, sentences)}</span>;
-}
-
-function wrongText(written: string, isAsked: boolean): string | undefined {
-  const letters = characters(written);
-  if (letters === 0) return isAsked ? words.empty : undefined;
-  if (letters > MOST_CHARACTERS) return words.tooLong(letters - MOST_CHARACTERS);
-  return sentenceCount(written) > MOST_SENTENCES ? words.tooMany : undefined;
-}
-
-function wrongTags(tags: string[]): string | undefined {
-  if (tags.length > MOST_TAGS) return words.tooManyTags;
-  const long = tags.find((tag) => characters(tag) > LONGEST_TAG);
-  return long && words.longTag(long);
+  const isMany = sentences > MOST_SENTENCES;
+  return <span class={letters > MOST_CHARACTERS || isMany ? "counts is-over" : "counts"}>{words.counts(letters, sentences)}{isMany && words.tooMany}</span>;
 }

@@ -23,7 +23,7 @@ export const text = {
     text: "Your post",
     counts: (characters: number, sentences: number) => `${characters} of ${MOST_CHARACTERS} characters, ${sentences} of ${MOST_SENTENCES} sentences`,
     tooLong: (over: number) => `${plural(over, "character", "characters")} too many.`,
-    tooMany: `At most ${MOST_SENTENCES} sentences.`,
+    tooMany: `; a post with more than ${MOST_SENTENCES} is refused`,
     empty: "Write a sentence first.",
     tags: "Tags",
     tagsHint: (tags: number) => `${tags} of ${MOST_TAGS}, parted by commas`,

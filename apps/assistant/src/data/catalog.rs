@@ -29,8 +29,11 @@ pub struct Table {
     pub name: String,
     /// What somebody wrote about it.
     pub about: String,
-    /// How many rows it has.
+    /// How many rows it has; zero for a view, which is not counted.
     pub rows: u64,
+    /// It is a view: made of other tables. Who may see which of them is not known here, so nothing that they hold is kept.
+    #[serde(default)]
+    pub is_view: bool,
     /// The columns, in their order.
     pub columns: Vec<Column>,
 }
@@ -103,13 +106,17 @@ impl Catalog {
 
     /// Looks at the tables. What is written above a table is not kept in it, and comes from the text of the schema.
     pub(super) fn of(connection: &Connection, schema: &str) -> Result<Self> {
-        let list = "SELECT name, coalesce(sql, '') FROM sqlite_schema
+        let list = "SELECT name, coalesce(sql, ''), type = 'view' FROM sqlite_schema
             WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
         let mut statement = connection.prepare(list)?;
-        let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let found: Vec<(String, String)> = found.collect::<Result<_>>()?;
-        let table = |(name, sql): &(String, String)| Table::of(connection, name, sql, schema);
-        Ok(Self { tables: found.iter().map(table).collect::<Result<_>>()? })
+        let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let found: Vec<(String, String, bool)> = found.collect::<Result<_>>()?;
+        let mut tables = Vec::new();
+        for (name, sql, is_view) in &found {
+            let table = Table::of(connection, name, sql, schema)?;
+            tables.push(if *is_view { table.without_values() } else { table });
+        }
+        Ok(Self { tables })
     }
 }
 
@@ -131,7 +138,22 @@ impl Table {
             column.about = about;
             look(connection, name, rows, column)?;
         }
-        Ok(Self { name: name.to_owned(), about: comments::of_table(schema, name), rows, columns })
+        Ok(Self { name: name.to_owned(), about: comments::of_table(schema, name), rows, is_view: false, columns })
+    }
+
+    /// The same as a view, with nothing of what the tables below it hold.
+    fn without_values(mut self) -> Self {
+        for column in &mut self.columns {
+            column.samples.clear();
+            column.distinct.clear();
+        }
+        Self { rows: 0, is_view: true, ..self }
+    }
+
+    /// How many rows it has, where that may be told to everybody who may see it.
+    #[must_use]
+    pub fn told_rows(&self) -> Option<u64> {
+        Some(self.rows).filter(|_| !self.is_view)
     }
 }
 

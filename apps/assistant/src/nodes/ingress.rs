@@ -1,10 +1,12 @@
 //! The place where a turn begins: who asks, whether they may, and whether the policy lets the question pass.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use superstep::core::error::Problem;
 use superstep::core::message::Role;
+use superstep::store::{Index, Put, Search};
 use superstep::{Code, Ctx, Cx, Error, Message, Messages, NodeError, Overwrite, Result, View};
 
 use crate::desk::Desk;
@@ -16,6 +18,10 @@ use crate::state::{Assistant, AssistantUpdate, Phase};
 use crate::turn::RULE;
 
 const HOUR: i64 = 3_600_000_000;
+/// The most turns of an hour that are looked at, and so the most that there are.
+const MOST_TURNS: usize = 10_000;
+/// How long a turn is counted at least: an hour, and what clocks may differ by.
+const KEPT: Duration = Duration::from_secs(2 * 3_600);
 
 /// Checks who asks what, and begins the turn.
 pub(crate) async fn ingress(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) -> Result<AssistantUpdate, NodeError> {
@@ -130,21 +136,24 @@ fn profile<'a>(user: &str, policy: &Policy, profiles: &'a Profiles) -> Result<&'
         .ok_or_else(|| Error::new(Code::PolicyRefused, format!("nobody knows the user `{user}` (rule `unknown_user`)")))
 }
 
-/// Counts the turns of an hour, each once, however often it is begun.
+/// Counts the turns of an hour, each once, however often it is begun. Each is an item of its own, so that of those which
+/// begin at once all count, and the first ones pass; one that is refused counts no more.
 async fn count_turn(user: &str, profile: &Profile, policy: &Policy, cx: &Cx) -> Result<(), NodeError> {
     let (Some(limit), Ok(store)) = (policy.turns_per_hour(&profile.role), cx.store()) else { return Ok(()) };
     let (hour, turn) = (cx.now() / HOUR, cx.idempotency_key().to_string());
-    let place = memory::within(user, "turns");
-    let kept = store.get(place.clone(), "hour").await?.map(|item| item.value).unwrap_or_default();
-    let mut turns: Map<String, Value> = match kept["hour"] == json!(hour) {
-        true => kept["turns"].as_object().cloned().unwrap_or_default(),
-        false => Map::new(),
-    };
-    turns.insert(turn, Value::Null);
-    if turns.len() > usize::try_from(limit).unwrap_or(usize::MAX) {
+    let [users, user, turns] = memory::within(user, "turns");
+    let place = [users, user, turns, hour.to_string()];
+    let counted = Put::new(place.clone(), turn.as_str(), true).index(Index::None);
+    store.put_with(counted.lasts(KEPT)).await?;
+    let (allowed, most) = (usize::try_from(limit).unwrap_or(MOST_TURNS), MOST_TURNS);
+    let begun = store.search(Search::new(place.clone()).limit(most).refresh(false)).await?;
+    let began = |key: &str| begun.iter().map(|hit| &hit.item).find(|item| item.key == key).map(|item| item.created_at);
+    let own = (began(&turn), &turn);
+    let before = begun.iter().filter(|hit| (Some(hit.item.created_at), &hit.item.key) < own).count();
+    if before >= allowed || begun.len() == most {
+        store.delete(place, turn).await?;
         let fact = format!("{limit} turns in an hour are allowed (rule `turns_per_hour`)");
         return Err(Error::new(Code::PolicyRefused, fact).help("go on in the next hour").into());
     }
-    store.put(place, "hour", json!({ "hour": hour, "turns": turns })).await?;
     Ok(())
 }

@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use superstep::core::id::derive;
 use superstep::core::message::{ToolCall, ToolStatus};
+use superstep::store::{Index, Put};
 use superstep::tool::shortened;
 use superstep::{Ask, Ctx, Cx, Message, NodeError, View};
+use superstep_server::belongings;
 
 use super::Routed;
 use crate::desk::Desk;
@@ -56,7 +58,7 @@ pub(crate) async fn tool_executor(
             if is_unknown(&message) {
                 message = settle_unknown(message, call, &desk, (&ask, &cx)).await?;
             }
-            done.insert(id, cut(message, &state, &desk, &cx).await?);
+            done.insert(id, cut(message, &desk, &cx).await?);
         }
     }
     let outputs: Vec<Message> = state.tool_calls.iter().filter_map(|call| done.remove(&call.id)).collect();
@@ -69,21 +71,44 @@ fn not_made(call: &PlannedCall, reason: &str) -> Message {
     message.with_status(ToolStatus::Error).with_metadata("tool", call.tool.as_str()).with_metadata("error", "refused")
 }
 
-/// A result that is too long is cut, with a word about it, and kept whole in the store.
-async fn cut(mut message: Message, state: &Assistant, desk: &Desk, cx: &Cx) -> Result<Message, NodeError> {
+/// A result that is too long is cut, with a word about it, and kept whole in the store, where it goes with its thread.
+async fn cut(mut message: Message, desk: &Desk, cx: &Cx) -> Result<Message, NodeError> {
     let text = message.text().into_owned();
     let short = shortened(&text, desk.limits.result_bytes);
     if short == text {
         return Ok(message);
     }
-    message = message.with_metadata("cut_bytes", text.len().saturating_sub(short.len()));
+    // What the engine had to cut before is whole nowhere.
+    let was_cut = message.metadata.get("cut_from_bytes").and_then(Value::as_u64);
+    let length = was_cut.map_or(text.len(), |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let short = if was_cut.is_some() { counted_from_first(&short, &text) } else { short };
+    message = message.with_metadata("cut_bytes", length.saturating_sub(short.len()));
     message.content = short.into();
-    if let Ok(store) = cx.store() {
+    if let (Ok(store), Some(thread), None) = (cx.store(), cx.thread(), was_cut) {
         let key = format!("{:032x}", derive(&[text.as_bytes()]));
-        let place = crate::memory::within(&state.user_id, "results");
+        let place = belongings(thread);
         let reference = format!("{}/{key}", place.join("/"));
-        store.put(place, key, text).await?;
+        // Nobody looks for its words.
+        store.put_with(Put::new(place, key, text).index(Index::None)).await?;
         message = message.with_metadata("whole", reference);
     }
     Ok(message)
+}
+
+/// The same with the lengths of what was there before it was first cut.
+fn counted_from_first(short: &str, before: &str) -> String {
+    let (mut value, before): (Value, Value) = match (serde_json::from_str(short), serde_json::from_str(before)) {
+        (Ok(value), Ok(before)) => (value, before),
+        _ => return short.to_owned(),
+    };
+    if let (Some(notes), Some(first)) = (value.get_mut("cut").and_then(Value::as_object_mut), before["cut"].as_object())
+    {
+        for (place, note) in first {
+            match notes.get_mut(place).and_then(Value::as_object_mut) {
+                Some(now) => drop(now.insert("of".to_owned(), note["of"].clone())),
+                None => drop(notes.insert(place.clone(), note.clone())),
+            }
+        }
+    }
+    value.to_string()
 }

@@ -49,7 +49,7 @@ impl Book {
         task.one_number()?;
         let groups = task.groups()?;
         let wanted = task.wanted(&groups)?;
-        task.anchors(&wanted, &groups).into_iter().find_map(|anchor| Draft::of(&task, anchor, &wanted, &groups))
+        task.anchors(&wanted).into_iter().find_map(|anchor| Draft::of(&task, anchor, &wanted, &groups))
     }
 }
 

@@ -21,11 +21,11 @@ impl Book {
             let has_tools = plan.tool_calls.iter().all(|call| ask.tools.contains(&call.tool));
             has_tools && (plan.tool_calls.is_empty() || !plan.tool_calls.iter().all(|call| was_tried(call, ask)))
         };
-        let plans = self.plans(&understood, ask);
+        let plans = self.plans(&understood);
         plans.into_iter().find(can_be_tried).unwrap_or_else(|| Plan::generate("there is nothing else to try"))
     }
 
-    fn plans(&self, understood: &Understood, ask: &Ask) -> Vec<Plan> {
+    fn plans(&self, understood: &Understood) -> Vec<Plan> {
         match &understood.topic {
             Topic::Talk(talk) => self.talking(talk),
             Topic::Future => vec![Plan::generate("nobody has data of the future")],
@@ -36,18 +36,24 @@ impl Book {
                 let why = "all of its words mean something in the data";
                 // Which days the data has is asked with it: a sum over days that it does not have would mislead.
                 let range = self.other(query).filter(|other| other.shape == Shape::Range);
-                let calls = std::iter::once(&**query).chain(&range).map(asking);
+                let calls = std::iter::once(&**query).chain(&range).map(|query| self.asking(query));
                 let mut plans = vec![Plan::tools(calls, why)];
                 plans.extend(
-                    self.other(query).map(|other| Plan::tools([asking(&other)], "nothing was found: looks why")),
+                    self.other(query).map(|other| Plan::tools([self.asking(&other)], "nothing was found: looks why")),
                 );
                 if understood.reading.periods.is_empty() {
-                    plans.extend(searches(understood, ask));
+                    plans.extend(searches(understood));
                 }
                 plans
             }
-            Topic::Text => searches(understood, ask),
+            Topic::Text => searches(understood),
         }
+    }
+
+    fn asking(&self, query: &Query) -> PlannedCall {
+        let mut asked = call("bq_query", json!({ "sql": query.sql() }));
+        asked.args.extend(self.dataset.iter().map(|name| ("dataset".to_owned(), name.as_str().into())));
+        asked
     }
 
     fn talking(&self, talk: &Talk) -> Vec<Plan> {
@@ -98,12 +104,8 @@ impl Book {
     }
 }
 
-fn asking(query: &Query) -> PlannedCall {
-    call("bq_query", json!({ "sql": query.sql() }))
-}
-
 /// First the words of the question and others for them, then the rarer words alone.
-fn searches(understood: &Understood, _ask: &Ask) -> Vec<Plan> {
+fn searches(understood: &Understood) -> Vec<Plan> {
     let (own, others) = search_words(&understood.question);
     let first = own.iter().chain(&others).cloned().collect::<Vec<_>>().join(" ");
     let mut longest = own.clone();

@@ -63,7 +63,7 @@ impl Task<'_> {
     }
 
     /// The tables that the query may start from, the likeliest first.
-    pub(super) fn anchors(&self, wanted: &Wanted, _groups: &[Group]) -> Vec<String> {
+    pub(super) fn anchors(&self, wanted: &Wanted) -> Vec<String> {
         let mut all: Vec<String> = match wanted {
             Wanted::Count(table) => vec![table.clone()],
             Wanted::Sum(places) | Wanted::Average(places) => places.iter().map(|place| place.table.clone()).collect(),

@@ -19,7 +19,7 @@ use super::caller::Caller;
 use super::failure::{forbidden, unknown};
 use crate::data::Data;
 use bigquery::BigQuery;
-use guard::{Guard, Language};
+use guard::{Checked, Guard, Language};
 
 /// How many rows a query gives unless it asks for more.
 const ROWS: usize = 100;
@@ -86,8 +86,8 @@ impl QueryTool {
         let known = self.data.catalog().tables.iter().map(|table| table.name.as_str()).collect();
         let guard =
             Guard { language: Language::Sqlite, tables: Some(known), places: vec!["main"], access: &caller.access };
-        let tables = guard.check(sql)?;
+        let Checked { tables, sql } = guard.check(sql)?;
         let (data, access) = (self.data.clone(), caller.access.clone());
-        sqlite::run(sqlite::Task { data, sql: sql.to_owned(), tables, access, limit, time: self.time }).await
+        sqlite::run(sqlite::Task { data, sql, tables, access, limit, time: self.time }).await
     }
 }

@@ -187,6 +187,32 @@ async fn a_long_result_of_rows_stays_json() {
     assert_eq!(whole["rows"].as_array().map(Vec::len), Some(4_000));
 }
 
+/// R-PLN-36: "kept whole" is true of every result that the tools give, and what is told of a cut counts from the whole. Of
+/// one that is longer than anything nobody says that it is whole somewhere.
+#[tokio::test]
+async fn what_is_kept_whole_is_whole() {
+    for (whole_bytes, is_kept) in [(Limits::default().whole_bytes, true), (100_000, false)] {
+        let count = 10_000;
+        let room = Room::new();
+        let all: Vec<Value> = (0..count).map(|row| json!([row, "a name that has some length"])).collect();
+        let given = rows(&["n", "name"], json!(all));
+        let whole = given.to_string();
+        let script =
+            Scripted::new([plan(&[("c1", "bq_query", json!({ "sql": "select" }), &[])]), Reply::text("Rows [1].")]);
+        let desk = desk(script, [Fake::giving("bq_query", given)]).limits(Limits { whole_bytes, ..Limits::default() });
+        let state = room.ask(&desk, "Show all").await.unwrap().state;
+        let output = &state.tool_outputs[0];
+        assert_eq!(output.metadata["cut_bytes"], whole.len() - output.text().len(), "{whole_bytes}");
+        let store = superstep::store::SharedStore::from(room.store.clone());
+        let kept = store.search(superstep::store::Search::new(["belongings", "t"])).await.unwrap();
+        let kept: Vec<&str> = kept.iter().map(|hit| hit.item.value.as_str().unwrap()).collect();
+        assert_eq!((output.metadata.contains_key("whole"), kept.len()), (is_kept, usize::from(is_kept)));
+        assert!(kept.iter().all(|kept| *kept == whole), "not whole");
+        let read: Value = serde_json::from_str(&output.text()).unwrap();
+        assert_eq!(read["cut"]["/rows"]["of"], count, "{whole_bytes}");
+    }
+}
+
 /// R-PLN-42, R-PLN-22: nothing found three times is given up, and the answer says so.
 #[tokio::test]
 async fn nothing_found_is_given_up() {

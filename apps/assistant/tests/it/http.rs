@@ -1,9 +1,14 @@
 //! One turn over HTTP: asked, watched, answered, refused.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use superstep::core::message::Usage;
 use superstep::model::{Reply, Scripted, Trouble};
-use superstep_assistant::{Settings, WithoutModel};
+use superstep::settings::Secret;
+use superstep::store::Search;
+use superstep_assistant::tools::query::bigquery::BigQuery;
+use superstep_assistant::{Limits, Settings, WithoutModel};
 use superstep_server::{Config, Limit, Order, Stores, What};
 
 use crate::served::{Folder, Sent, of_work, platform, question, settings, started};
@@ -93,6 +98,41 @@ async fn whoever_wants_json_waits() {
         (&call["tool"], &call["args"]["sql"], &call["status"]),
         (&json!("bq_query"), &json!(BY_DATES), &json!("success"))
     );
+}
+
+/// R-PLN-56, R-PLN-58, R-PLN-71: with BigQuery configured the rules still answer from the local data, whose SQL they write.
+#[tokio::test]
+async fn with_bigquery_the_rules_ask_the_local_data() {
+    // Nobody listens there: what is asked of BigQuery fails.
+    let bigquery = BigQuery::new("acme", vec!["sales".to_owned()], Secret::new("t0ken")).unwrap();
+    let bigquery = Some(Arc::new(bigquery.address("http://127.0.0.1:1")));
+    let settings = Settings { bigquery, ..settings() };
+    let platform = started(settings, Config::new(Stores::memory()), Scripted::default()).await;
+    let (status, said) = platform.wait(LATE, json!({ "model": "local" })).await;
+    assert_eq!((status, &said["plan"][0]["args"]["dataset"]), (200, &json!("shop")), "{said}");
+    assert!(said["answer"].as_str().unwrap().contains("37"), "{said}");
+}
+
+/// R-PLN-36: what is too long for a conversation is kept as long as the conversation, and no longer.
+#[tokio::test]
+async fn long_results_go_with_their_conversation() {
+    let sql = "select a.id, b.id, a.status from orders a, orders b";
+    let asks = || plan(&[("c1", "bq_query", json!({ "sql": sql, "max_rows": 1000 }), &[])]);
+    let script = Scripted::new([asks(), Reply::text("Many [1]."), asks(), Reply::text("Many [1].")]);
+    let config = Config::new(Stores::memory());
+    let store = config.stores.items.clone();
+    let limits = Limits { result_bytes: 4_096, ..Limits::default() };
+    let platform = started(Settings { limits, ..settings() }, config, script).await;
+    let (first, _) = platform.ask("Show all", json!({})).await;
+    let (second, _) = platform.ask("Show all", json!({})).await;
+    let kept = async || {
+        let found = store.search(Search::new(["belongings"]).limit(100)).await.unwrap();
+        found.into_iter().map(|hit| hit.item.namespace.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(kept().await.len(), 2);
+    platform.server.desk().forget(&first.as_str().into()).await.unwrap();
+    let [left] = kept().await.try_into().unwrap();
+    assert!(left.contains(&second), "{left}");
 }
 
 /// R-PLN-50: the same in the words of AG-UI.

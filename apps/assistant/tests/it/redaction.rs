@@ -1,10 +1,11 @@
 //! Secrets that a tool gives are found nowhere.
 
 use serde_json::{Value, json};
-use superstep::HistoryQuery;
+use superstep::core::port::SharedCheckpointer;
 use superstep::model::{Reply, Scripted};
 use superstep::sqlite::Sqlite;
-use superstep::store::MemoryStore;
+use superstep::store::{MemoryStore, Search, SharedStore};
+use superstep::{EventsQuery, HistoryQuery, transfer};
 use superstep_assistant::Assistant;
 
 use crate::support::{Fake, Provider, assistant, desk, plan};
@@ -18,7 +19,9 @@ const SECRETS: [&str; 4] = [
 
 fn secrets() -> Value {
     let [mail, card, key, private] = SECRETS;
-    json!({ "text": format!("{mail} paid with {card}, key {key}, -----BEGIN RSA PRIVATE KEY-----\n{private}\n-----END RSA PRIVATE KEY-----") })
+    // Long enough to be squeezed where it is stored.
+    let more = "and more ".repeat(200);
+    json!({ "text": format!("{more}{mail} paid with {card}, key {key}, -----BEGIN RSA PRIVATE KEY-----\n{private}\n-----END RSA PRIVATE KEY-----") })
 }
 
 /// R-PLN-35: a mail address, a card number, an API key and a private key are in no message, event, note, checkpoint, or
@@ -38,7 +41,8 @@ async fn secrets_of_a_tool_are_nowhere() {
     ]);
     let fails = Fake::new("search_docs", |_| Err(superstep::ToolError::new(format!("invalid: {}", secrets()["text"]))));
     let desk = desk(Provider(script.clone()), [Fake::giving("read_file", secrets()), fails]).keeping_facts();
-    let graph = assistant(file, store);
+    let disk = SharedCheckpointer::from(file);
+    let graph = assistant(disk.clone(), store.clone());
     let input = Assistant::open(&desk, "ana", "What is in the file?").unwrap();
     let mut stream = graph.run(input).thread("t").context(desk).keep_events().stream_events();
     let mut seen = String::new();
@@ -50,10 +54,21 @@ async fn secrets_of_a_tool_are_nowhere() {
     for saved in graph.threads().history("t", &HistoryQuery::default()).await.unwrap() {
         seen += &serde_json::to_string(&*saved.state).unwrap();
     }
+    for kept in graph.threads().events("t", &EventsQuery::default()).await.unwrap() {
+        seen += &serde_json::to_string(&kept.event).unwrap();
+    }
+    // What is stored is squeezed in the file, and readable in an export.
+    let mut exported = Vec::new();
+    transfer::export(disk.clone(), "t", &mut exported).await.unwrap();
+    seen += &String::from_utf8(exported).unwrap();
+    for hit in SharedStore::from(store).search(Search::everywhere().limit(1_000)).await.unwrap() {
+        seen += &hit.item.value.to_string();
+    }
+    assert!(seen.matches("[REDACTED:api_key]").count() > 4, "these places are looked at");
     for request in script.requests() {
         seen += &request.messages.iter().map(|message| message.text()).collect::<String>();
     }
-    drop(graph);
+    drop((graph, disk));
     for entry in std::fs::read_dir(&folder).unwrap() {
         seen += &String::from_utf8_lossy(&std::fs::read(entry.unwrap().path()).unwrap());
     }
@@ -77,8 +92,8 @@ async fn a_long_result_is_kept_redacted() {
     let graph = assistant(superstep::Memory::new(), store.clone());
     let input = Assistant::open(&desk, "ana", "What is in the file?").unwrap();
     graph.run(input).thread("t").context(desk).await.unwrap();
-    let store = superstep::store::SharedStore::from(store);
-    let kept = store.search(superstep::store::Search::new(["users", "ana", "results"])).await.unwrap();
+    let store = SharedStore::from(store);
+    let kept = store.search(Search::new(["belongings", "t"])).await.unwrap();
     let kept = kept[0].item.value.as_str().unwrap();
     assert!(kept.ends_with("[REDACTED:mail]") && !kept.contains(SECRETS[0]));
 }

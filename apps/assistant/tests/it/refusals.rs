@@ -1,14 +1,18 @@
 //! What is turned down before any model is asked.
 
+use std::time::Duration;
+
 use serde_json::json;
-use superstep::model::{Reply, Scripted};
-use superstep::{Code, HistoryQuery, Message};
+use superstep::model::{Reply, Rules, Scripted};
+use superstep::store::{Answer, MemoryStore, Operation, SharedStore, Store};
+use superstep::testing::ManualClock;
+use superstep::{Code, HistoryQuery, Memory, Message, Result};
 use superstep_assistant::policy::{Policy, UnknownUser};
-use superstep_assistant::prompt::Task;
+use superstep_assistant::prompt::{Ask, Task};
 use superstep_assistant::tools::Access;
 use superstep_assistant::{Assistant, Desk};
 
-use crate::support::{Fake, Provider, Room, asks, desk, no_tools, plan, policy, profiles, rows};
+use crate::support::{Fake, Provider, Room, asks, assistant, desk, no_tools, plan, policy, profiles, rows};
 
 fn silent() -> Desk {
     desk(Scripted::default(), [Fake::giving("search_docs", json!("x"))])
@@ -163,18 +167,49 @@ async fn a_rule_answers_by_itself() {
     }
 }
 
-/// R-PLN-25: limits by role hold, by the hour.
+/// A store that lets others go on before it answers.
+struct Yielding(SharedStore);
+
+impl Store for Yielding {
+    async fn batch(&self, operations: Vec<Operation>) -> Result<Vec<Answer>> {
+        tokio::task::yield_now().await;
+        let answers = self.0.batch(operations).await;
+        tokio::task::yield_now().await;
+        answers
+    }
+
+    async fn sweep(&self) -> Result<u64> {
+        self.0.sweep().await
+    }
+}
+
+/// R-PLN-25: limits by role hold, by the hour, also for turns that begin at once: the first pass, the others do not, and
+/// one that was refused does not count.
 #[tokio::test]
 async fn turns_of_an_hour_are_counted() {
     let text = include_str!("../../sample/policy.toml").replace("analyst = 120", "analyst = 2");
-    let script = (0..3).fold(Scripted::default(), |script, _| script.then(no_tools()).then("Hi."));
-    let desk = Desk::new(script, Vec::new(), Policy::parse(&text).unwrap(), profiles());
-    let room = Room::new();
-    room.ask(&desk, "One").await.unwrap();
-    room.ask(&desk, "Two").await.unwrap();
-    let error = room.ask(&desk, "Three").await.unwrap_err();
-    assert_eq!(error.code(), Code::PolicyRefused);
-    assert!(error.message().contains("rule `turns_per_hour`"), "{error}");
+    let model = Rules::with(|request, _| match Ask::read(request).map(|ask| ask.task) {
+        Some(Task::Plan) => no_tools(),
+        _ => Reply::text("Hi."),
+    });
+    let desk = Desk::new(model, Vec::new(), Policy::parse(&text).unwrap(), profiles());
+    let graph = assistant(Memory::new(), Yielding(MemoryStore::new().into()));
+    let clock = ManualClock::new();
+    clock.advance(Duration::from_secs(1_793_662_200));
+    for hour in 0..2 {
+        let turn = async |number: u32| {
+            let input = Assistant::open(&desk, "ana", "Hello").unwrap();
+            let run = graph.run(input).thread(format!("{hour}-{number}")).context(desk.clone()).clock(clock.clone());
+            run.await.map(drop).map_err(|error| (error.code(), error.message().to_owned()))
+        };
+        let at_once = tokio::join!(turn(1), turn(2), turn(3), turn(4), turn(5));
+        let ends = [at_once.0, at_once.1, at_once.2, at_once.3, at_once.4];
+        assert_eq!(ends.iter().filter(|end| end.is_ok()).count(), 2, "{ends:?}");
+        for (code, message) in ends.into_iter().filter_map(Result::err).chain(turn(6).await.err()) {
+            assert!(code == Code::PolicyRefused && message.contains("rule `turns_per_hour`"), "{message}");
+        }
+        clock.advance(Duration::from_secs(3_600));
+    }
 }
 
 /// R-PLN-25, R-PLN-24: roles and single tools are taken together: what allows adds up, what denies wins, the smallest

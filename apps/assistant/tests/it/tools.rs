@@ -10,6 +10,7 @@ mod sample;
 mod servers;
 mod simple;
 mod web;
+mod written;
 
 use std::fs;
 use std::path::PathBuf;

@@ -5,6 +5,7 @@
 mod bounds;
 mod folder;
 mod refresh;
+mod write;
 
 use std::fs;
 use std::path::PathBuf;

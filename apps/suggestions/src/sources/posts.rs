@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
+use superstep::core::error::Problem;
 use superstep::core::port::Clock;
 use superstep::core::time::Time;
 use superstep::store::{LexicalEmbedder, SharedEmbedder};
@@ -104,10 +105,15 @@ impl Posts {
     /// The posts that have not expired, the newest first.
     ///
     /// # Errors
-    /// When the database fails.
+    /// `InputInvalid` when there is no post that [`Listing::after`] names. When the database fails.
     pub async fn list(&self, listing: Listing) -> Result<Page> {
-        let now = self.now()?;
-        self.blocking(move |posts| table::list(&posts.reader(), &listing, now)).await
+        let (now, after) = (self.now()?, listing.after.clone().unwrap_or_default());
+        let page = self.blocking(move |posts| table::list(&posts.reader(), &listing, now)).await?;
+        page.ok_or_else(|| {
+            let message = format!("there is no post `{after}`");
+            let problem = Problem { pointer: "/after".to_owned(), message, help: None };
+            Error::listing(Code::InputInvalid, "the list cannot go on behind a post that is not there", vec![problem])
+        })
     }
 
     /// Counts somebody who is interested, or who takes part; gives the post as it is now, or none as [`get`](Self::get).

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Request, Scripted};
@@ -17,7 +18,7 @@ use superstep_suggestions::types::{CombinedSuggestionsResponse, PostSummary};
 
 use crate::served::{Platform, events, paced, platform, refusing_graph, started};
 use crate::sources::Folder;
-use crate::stage::{POST, QUESTION, search};
+use crate::stage::{POST, QUESTION, microsoft_graph, search};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -52,20 +53,23 @@ async fn posts_are_listed_page_by_page() {
     assert!(offers["posts"].as_array().unwrap().iter().all(|post| post["mode"] == "offer"));
     let (status, problem) = platform.refused("/api/posts?mode=offfer").await;
     assert_eq!((status, problem["hint"].as_str().unwrap().contains("offer")), (422, true));
+    let (status, problem) = platform.refused("/api/posts?after=p-nobody-knows").await;
+    assert_eq!((status, pointers(&problem)), (422, vec!["/after"]));
 }
 
 /// R-SUG-39, R-SUG-40: a post is written, read and counted.
 #[tokio::test]
 async fn a_post_is_written_and_counted() {
     let (_folder, platform) = platform().await;
-    let body =
-        json!({ "text": " Who knows Kafka? ", "tags": ["kafka"], "mode": "offer", "ttl": "1h", "authorName": "Ann" });
+    let body = json!({ "text": " Who knows Kafka? ", "tags": [" kafka\t"], "mode": "offer", "ttl": "1h", "authorName": "Ann" });
     let response = platform.client.post(platform.url("/api/posts")).json(&body).send().await.unwrap();
     assert_eq!(response.status(), 201);
     let place = response.headers()["location"].to_str().unwrap().to_owned();
     let post: PostSummary = response.json().await.unwrap();
     assert_eq!((post.text.as_str(), post.author_name.as_str(), post.interested_count), ("Who knows Kafka?", "Ann", 0));
     assert_eq!(place, format!("/api/posts/{}", post.id));
+    assert_eq!(post.tags, ["kafka"]);
+    assert_eq!(ids(&platform.json("/api/posts?tag=Kafka&limit=1").await["posts"]), [post.id.as_str()]);
     assert_eq!(platform.json(&place).await, json!(post));
     for (kind, counts) in [("interested", (1, 0)), ("join", (1, 1)), ("interested", (2, 1))] {
         let (status, engaged) = platform.post(&format!("{place}/engagement"), &json!({ "kind": kind })).await;
@@ -284,6 +288,24 @@ async fn the_token_of_the_server_stands_in() {
             assert!(!heard.is_empty() && heard.iter().all(|token| *token == expected), "{path}: {heard:?}");
         }
     }
+}
+
+/// R-SUG-17, R-SUG-46: where one part of Microsoft 365 fails and the other finds something, a search shows both.
+#[tokio::test]
+async fn a_search_tells_which_part_of_a_source_failed() {
+    let folder = Folder::new();
+    let file = json!({ "resource": { "@odata.type": "#microsoft.graph.driveItem", "name": "runbook.docx",
+        "webUrl": "https://lf.sharepoint.com/sites/p/runbook.docx" } });
+    let files = (StatusCode::OK, json!({ "value": [{ "hitsContainers": [{ "hits": [file] }] }] }));
+    let base_url = microsoft_graph(files, (StatusCode::TOO_MANY_REQUESTS, json!({}))).await;
+    let change = |settings: &mut Settings| {
+        (settings.m365, settings.token) = (Some(M365::Graph { base_url }), Some(Secret::new("token")));
+    };
+    let platform = started(&folder, change, Models::default()).await;
+    let found = platform.json("/api/search?q=rollback").await;
+    assert_eq!((found["m365"].as_array().unwrap().len(), &found["unavailableSources"]), (1, &json!([])));
+    let [warning] = found["warnings"].as_array().unwrap().as_slice() else { panic!("{found}") };
+    assert!(warning.as_str().unwrap().contains("mail: ") && warning.as_str().unwrap().contains("429"), "{warning}");
 }
 
 /// R-SUG-39: everything is searched for words at once; nothing to search for is refused.

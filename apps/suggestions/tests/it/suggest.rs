@@ -52,6 +52,26 @@ async fn without_a_model_it_is_searched_directly() {
     assert_eq!(suggested.queries[1], Query { tool: "search_docs".to_owned(), query: QUESTION.to_owned(), found: 1 });
 }
 
+/// R-FWK-91, R-SUG-34: secrets and personal data are taken out of what the direct way finds, as in a run: nobody reads them,
+/// and whoever writes the hint is not told them.
+#[tokio::test]
+async fn the_direct_way_tells_no_secrets() {
+    let (mail, key) = ("ada.byron@example.com", "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH");
+    let said = format!("Ask {mail}, with {key}.");
+    let fake = Fake::default()
+        .says("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", &said)]))
+        .does("search_m365", Does::Fails(format!("m365 cannot be searched: {said}")))
+        .does(HINT, Does::Says(format!("Read Roll back. {said}")));
+    let context = Context::new(POST).mcp_client(fake.client().await);
+    let suggested = suggest(&graph(5).unwrap(), &context, QUESTION, &[]).await.unwrap();
+    let hinted = fake.asked().into_iter().find(|(tool, _)| tool == HINT).unwrap().1;
+    assert_eq!(hinted["searchResults"][0]["title"], "Roll back");
+    let redacted = "Ask [REDACTED:mail], with [REDACTED:api_key].";
+    assert_eq!(suggested.response.docs[0].description, redacted);
+    let whole = format!("{suggested:?} {hinted}");
+    assert!(whole.contains(redacted) && !whole.contains(mail) && !whole.contains(key), "{whole}");
+}
+
 /// R-SUG-47: the same on the sample.
 #[tokio::test]
 async fn the_direct_way_finds_in_the_sample() {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use superstep::core::id::InterruptId;
-use superstep_server::{Desk, FeedEnd, Order, ResumeRuns, RingSize, RunStatus, ThreadRecord, What};
+use superstep::store::Search;
+use superstep_server::{Desk, FeedEnd, Order, ResumeRuns, RingSize, RunStatus, ThreadRecord, What, belongings};
 use tokio::time::timeout;
 
 use crate::bench::{Bench, heard, order};
@@ -248,6 +249,28 @@ async fn records_of_old_runs_go_and_all_of_them_with_their_thread() {
     // A thread of the same name is another one.
     desk.start(order("t", json!({}))).await.unwrap();
     assert_eq!(heard(desk, "t", None).await, first);
+}
+
+/// R-SRV-19: what applications keep of a thread in the store goes with it, however much it is, and nothing of others does.
+#[tokio::test]
+async fn belongings_go_with_their_thread() {
+    let bench = Bench::new();
+    let config = bench.config();
+    let store = config.stores.items.clone();
+    let server = bench.serve(config).await;
+    let desk = server.desk();
+    for thread in ["a.b", "a", "a.b.c"] {
+        desk.start(order(thread, json!({}))).await.unwrap();
+        heard(desk, thread, None).await;
+        for key in 0..45 {
+            store.put(belongings(&thread.into()), key.to_string(), json!("long")).await.unwrap();
+        }
+    }
+    desk.forget(&"a.b".into()).await.unwrap();
+    for (thread, left) in [("a.b", 0), ("a", 45), ("a.b.c", 45)] {
+        let found = store.search(Search::new(belongings(&thread.into())).limit(100)).await.unwrap();
+        assert_eq!(found.len(), left, "{thread}");
+    }
 }
 
 /// R-SRV-19: on request, too, a run that died before its input was saved begins with it.

@@ -26,7 +26,7 @@ use crate::context::Cx;
 use crate::output::NodeError;
 use crate::telemetry::{Called, watched_tool};
 
-/// The longest arguments and the longest output, in bytes.
+/// The longest arguments and, unless told, the longest output, in bytes.
 pub(super) const CAP: usize = 256 * 1024;
 
 /// What is to be done about a call.
@@ -86,6 +86,7 @@ impl Job<'_> {
             call: job.call,
             turn: job.turn,
             field: &job.node.field,
+            cap: job.node.result_bytes,
             took: Duration::from_micros(job.cx.now().saturating_sub(began).try_into().unwrap_or(0)),
             id: job.cx.fresh_id(),
             redacted: job.redacting.counts(),

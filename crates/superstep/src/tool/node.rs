@@ -74,6 +74,8 @@ pub struct ToolNode {
     /// How often tools that may safely be called again are, in place of what they say themselves.
     pub(super) safe_retries: Option<u32>,
     at_most_once: bool,
+    /// The longest result that is kept whole, in bytes.
+    pub(super) result_bytes: usize,
 }
 
 impl ToolNode {
@@ -92,6 +94,7 @@ impl ToolNode {
             raw: BTreeSet::new(),
             safe_retries: None,
             at_most_once: false,
+            result_bytes: CAP,
         }
     }
 
@@ -146,6 +149,13 @@ impl ToolNode {
     /// At most this many calls of one message run at once.
     pub fn max_concurrency(mut self, calls: usize) -> Self {
         self.at_once = calls.max(1);
+        self
+    }
+
+    /// How many bytes of a result are kept, 256 KiB unless told. What is longer is cut ([`super::shortened`]), and its
+    /// message notes under `cut_from_bytes` how long it was.
+    pub fn result_bytes(mut self, bytes: usize) -> Self {
+        self.result_bytes = bytes;
         self
     }
 

@@ -16,7 +16,6 @@ use superstep_core::state::Draft;
 use superstep_core::tool::ToolOutput;
 use superstep_core::update::{How, Update, Write};
 
-use super::call::CAP;
 use super::cut::shortened;
 use super::errors::FailureKind;
 use super::turn::Turn;
@@ -62,6 +61,8 @@ pub(super) struct Frame<'a> {
     pub(super) call: &'a ToolCall,
     pub(super) turn: &'a Turn,
     pub(super) field: &'a str,
+    /// The longest output, in bytes.
+    pub(super) cap: usize,
     pub(super) took: Duration,
     /// The id of the message.
     pub(super) id: String,
@@ -71,7 +72,7 @@ pub(super) struct Frame<'a> {
 
 impl Frame<'_> {
     fn message(&self, content: Content) -> Message {
-        let (content, whole) = capped(content);
+        let (content, whole) = capped(content, self.cap);
         let message = Message::tool(&self.call.id, content).with_name(&self.call.name).with_id(self.id.as_str());
         let took = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
         let mut message = message.with_metadata("tool", self.call.name.as_str()).with_metadata("duration_ms", took);
@@ -105,7 +106,7 @@ impl Frame<'_> {
         }
         if let Some(artifact) = artifact {
             let bytes = artifact.to_string().len();
-            let kept = if bytes > CAP { serde_json::json!({ "cut_from_bytes": bytes }) } else { artifact };
+            let kept = if bytes > self.cap { serde_json::json!({ "cut_from_bytes": bytes }) } else { artifact };
             message.metadata.insert("artifact".to_owned(), kept);
         }
         if is_error {
@@ -174,8 +175,8 @@ fn edits(update: &Map<String, Value>, field: &str) -> Vec<MessageEdit> {
     replaces.then_some(MessageEdit::RemoveAll).into_iter().chain(edits).collect()
 }
 
-/// A content that is not too long, and how long it was when it was.
-fn capped(content: Content) -> (Content, Option<usize>) {
+/// A content that is not longer than `cap`, and how long it was when it was.
+fn capped(content: Content, cap: usize) -> (Content, Option<usize>) {
     let size = |part: &Part| match part {
         Part::Text { text, .. } => text.len(),
         other => serde_json::to_string(other).map_or(0, |text| text.len()),
@@ -184,10 +185,10 @@ fn capped(content: Content) -> (Content, Option<usize>) {
         Content::Text(text) => text.len(),
         Content::Parts(parts) => parts.iter().map(size).sum(),
     };
-    if whole <= CAP {
+    if whole <= cap {
         return (content, None);
     }
-    let mut room = CAP;
+    let mut room = cap;
     let mut cut = |part: Part| {
         let length = size(&part);
         let fits = length <= room;
@@ -200,7 +201,7 @@ fn capped(content: Content) -> (Content, Option<usize>) {
         }
     };
     let content = match content {
-        Content::Text(text) => Content::Text(shortened(&text, CAP)),
+        Content::Text(text) => Content::Text(shortened(&text, cap)),
         Content::Parts(parts) => Content::Parts(parts.into_iter().map(&mut cut).collect()),
     };
     (content, Some(whole))

@@ -76,10 +76,10 @@ impl BigQuery {
             return Err(unknown(format_args!("there is no data set `{dataset}`; {known}")));
         }
         let places = self.datasets.iter().chain([&self.project]).map(String::as_str).collect();
-        Guard { language: Language::BigQuery, tables: None, places, access }.check(sql)?;
+        let checked = Guard { language: Language::BigQuery, tables: None, places, access }.check(sql)?;
         let end = Instant::now() + TIME;
         let late = || timeout(format_args!("BigQuery took longer than {} s", TIME.as_secs()));
-        timeout_at(end, self.ask_unbound(sql, dataset, limit)).await.map_err(|_| late())?
+        timeout_at(end, self.ask_unbound(&checked.sql, dataset, limit)).await.map_err(|_| late())?
     }
 
     async fn ask_unbound(&self, sql: &str, dataset: &str, limit: usize) -> Result<Rows, ToolError> {
@@ -88,7 +88,11 @@ impl BigQuery {
             let limit = self.max_bytes;
             return Err(refused(format_args!("the query would read {cost} bytes, more than {limit}; ask for less")));
         }
-        let asked = json!({"maxResults": limit, "timeoutMs": 5_000, "maximumBytesBilled": self.max_bytes.to_string()});
+        let asked = json!({
+            "maxResults": limit, "timeoutMs": 5_000, "maximumBytesBilled": self.max_bytes.to_string(),
+            // Nobody waits longer, so it need not go on.
+            "jobTimeoutMs": TIME.as_millis().to_string(),
+        });
         let mut answer = self.query(sql, dataset, &asked).await?;
         while !answer.is_complete() {
             // The service waits for the job before it answers, so this does not spin.
@@ -124,6 +128,9 @@ impl BigQuery {
         let response = request.bearer_auth(self.token.expose()).send().await.map_err(lost)?;
         let status = response.status();
         let body = web::body(response, web::LARGEST).await.map_err(|reason| unavailable(reason).retryable())?;
+        if body.is_cut {
+            return Err(refused("the answer of BigQuery is too long; ask for fewer rows or columns"));
+        }
         let body: Value = serde_json::from_slice(&body.bytes).unwrap_or_default();
         if status.is_success() { Ok(Answer(body)) } else { Err(failure(status, &body)) }
     }

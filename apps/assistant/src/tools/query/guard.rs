@@ -1,10 +1,12 @@
 //! Lets queries pass that only read, and only what the caller may see: by the tree of a parser, before anything runs.
 //!
 //! This is the first of two walls. The second is the database itself (see `sqlite`), which knows exactly which column of
-//! which table a query reads; this one explains itself better, and is the only one in front of BigQuery.
+//! which table a query reads; this one explains itself better, and is the only one in front of BigQuery. There the text that
+//! was checked is not sent, but what was read in it, written out again (see `written`).
 
 mod scope;
 mod walk;
+mod written;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -48,14 +50,30 @@ pub struct Guard<'a> {
     pub access: &'a Access,
 }
 
+/// A query that has passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// The tables it reads.
+    pub tables: Vec<String>,
+    /// What is to be run: for BigQuery what was checked, written out again.
+    pub sql: String,
+}
+
+/// A query as it was read.
+struct Parsed {
+    statement: Statement,
+    joining: Joining,
+    sql: Result<String, ToolError>,
+}
+
 impl Guard<'_> {
-    /// Checks a query; gives the tables it reads.
+    /// Checks a query; gives the tables it reads, and the text to run.
     ///
     /// # Errors
     /// `invalid` when it is no query, `refused` when it does more than read, `unknown_table` when it reads what is not
     /// there, `forbidden` when it reads what the caller may not see.
-    pub fn check(&self, sql: &str) -> Result<Vec<String>, ToolError> {
-        let (statement, words) = self.parse(sql)?;
+    pub fn check(&self, sql: &str) -> Result<Checked, ToolError> {
+        let Parsed { statement, joining, sql } = self.parse(sql)?;
         let mut walk = Walk::new(self.language);
         if let ControlFlow::Break(problem) = statement.visit(&mut walk) {
             return Err(*problem);
@@ -64,12 +82,11 @@ impl Guard<'_> {
         for name in &walk.tables {
             tables.extend(self.table(name)?);
         }
-        self.check_columns(&tables, &walk, &words)?;
-        Ok(tables.into_iter().collect())
+        self.check_columns(&tables, &walk, &joining)?;
+        Ok(Checked { tables: tables.into_iter().collect(), sql: sql? })
     }
 
-    /// The statement, and the words that join tables by columns nobody names.
-    fn parse(&self, sql: &str) -> Result<(Statement, Joining), ToolError> {
+    fn parse(&self, sql: &str) -> Result<Parsed, ToolError> {
         let dialect: &dyn Dialect = match self.language {
             Language::Sqlite => &SQLiteDialect {},
             Language::BigQuery => &BigQueryDialect {},
@@ -77,16 +94,19 @@ impl Guard<'_> {
         if sql.len() > LONGEST || sql.contains('\0') {
             return Err(invalid(format_args!("a query has at most {LONGEST} bytes, and no zero byte")));
         }
-        let tokens = Tokenizer::new(dialect, sql).tokenize().map_err(invalid)?;
+        // What is written out again needs its escapes.
+        let is_sent_as_it_is = self.language == Language::Sqlite;
+        let tokens = Tokenizer::new(dialect, sql).with_unescape(is_sent_as_it_is).tokenize().map_err(invalid)?;
         if tokens.iter().filter(|token| deepens(token)).count() > MOST {
             return Err(invalid(format_args!("the query is too long: it has more than {MOST} words and signs")));
         }
         let joining = Joining::of(&tokens);
+        let sql = if is_sent_as_it_is { Ok(sql.to_owned()) } else { written::for_bigquery(&tokens) };
         let statements = Parser::new(dialect).with_tokens(tokens).parse_statements().map_err(invalid)?;
         let mut statements = statements.into_iter();
         match (statements.next(), statements.next()) {
             (None, _) => Err(invalid("there is no query")),
-            (Some(statement @ Statement::Query(_)), None) => Ok((statement, joining)),
+            (Some(statement @ Statement::Query(_)), None) => Ok(Parsed { statement, joining, sql }),
             (Some(_), None) => Err(refused("only SELECT is run here; nothing is ever changed")),
             (Some(_), Some(_)) => Err(refused("only one statement is run at a time")),
         }

@@ -19,10 +19,13 @@ use crate::data::{self, Data};
 use crate::tools::caller::Access;
 use crate::tools::failure::{ambiguous, forbidden, invalid, refused, timeout, unavailable, unknown};
 
-/// After how many steps of SQLite's machine the clock is looked at.
-const STEPS: i32 = 1_000;
+/// After how many steps of SQLite's machine the clock is looked at. A function is one step, however long it takes: what a
+/// function can be given is bounded here and by the guard, so that each ends soon.
+const STEPS: i32 = 100;
 /// The longest single value, in bytes.
-const LONGEST_VALUE: i32 = 1024 * 1024;
+const LONGEST_VALUE: i32 = 256 * 1024;
+/// The longest pattern of `LIKE` and `GLOB`, in bytes. Its length counts once for each letter of the text.
+const LONGEST_PATTERN: i32 = 200;
 /// The most bytes of all values together.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
 
@@ -72,6 +75,7 @@ impl Task {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LONGEST_PATTERN)?;
         connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
         let (deadline, is_over) = (Instant::now() + self.time, is_over.clone());
         let is_late = move || is_over.load(Ordering::Relaxed) || Instant::now() >= deadline;

@@ -30,7 +30,7 @@ impl Tool for ListTables {
     async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
         let caller = Caller::of(&call)?;
         let tables: Vec<Value> = visible(&self.0, &caller.access)
-            .map(|table| json!({"name": table.name, "rows": table.rows, "about": about(table, &caller.access)}))
+            .map(|table| json!({"name": table.name, "rows": table.told_rows(), "about": about(table, &caller.access)}))
             .collect();
         if tables.is_empty() {
             return Err(forbidden("you may not see any table"));

@@ -25,6 +25,7 @@ struct Played {
     refusal: Option<(u16, Value)>,
     bytes: u64,
     is_slow: bool,
+    answer: Option<Value>,
 }
 
 impl Fake {
@@ -39,7 +40,7 @@ impl Fake {
         let body = match (is_dry, played.is_slow) {
             (true, _) => json!({"totalBytesProcessed": played.bytes.to_string(), "jobComplete": true}),
             (false, true) => json!({"jobComplete": false, "jobReference": {"jobId": "job_1-a", "location": "EU"}}),
-            (false, false) => rows(),
+            (false, false) => played.answer.clone().unwrap_or_else(rows),
         };
         (StatusCode::OK, Json(body))
     }
@@ -125,6 +126,45 @@ async fn what_may_not_run_is_not_sent() {
         assert_eq!(kind(&call(&tools, "bq_query", json!({ "sql": sql }), &ana).await), expected, "{sql}");
     }
     assert_eq!(fake.0.lock().unwrap().asked.len(), 1);
+}
+
+/// R-PLN-69, R-PLN-53: the service gets what was checked and nothing else that stood in the text, neither when the cost is
+/// asked nor when the query runs; and it is told after which time nobody waits any more.
+#[tokio::test]
+async fn what_was_checked_is_what_is_sent() {
+    let fake = Fake::default();
+    let tools = served(&fake).await;
+    let sam = caller(&[], &["customers.email"]);
+    let sql = "SELECT 1 AS a -- \r, email FROM customers";
+    call(&tools, "bq_query", json!({ "sql": sql }), &sam).await.unwrap();
+    let asked = std::mem::take(&mut fake.0.lock().unwrap().asked);
+    assert_eq!(asked.iter().map(|asked| &asked["query"]).collect::<Vec<_>>(), ["SELECT 1 AS a"; 2]);
+    assert_eq!(asked[1]["jobTimeoutMs"], "9000");
+}
+
+/// R-PLN-53: a number that would lose digits stays a text, and an answer that is too long says so.
+#[tokio::test]
+async fn values_are_not_misread() {
+    let fake = Fake::default();
+    let tools = served(&fake).await;
+    let played = |kind: &str, values: Vec<String>| {
+        let rows: Vec<Value> = values.iter().map(|value| json!({"f": [{"v": value}]})).collect();
+        json!({"jobComplete": true, "schema": {"fields": [{"name": "n", "type": kind}]}, "rows": rows})
+    };
+    for (kind, value, expected) in [
+        ("NUMERIC", "44.9", json!(44.9)),
+        ("NUMERIC", "-100", json!(-100.0)),
+        ("NUMERIC", "12345678901234567890.123456789", json!("12345678901234567890.123456789")),
+        ("BIGNUMERIC", "0.10000000000000000000001", json!("0.10000000000000000000001")),
+        ("FLOAT", "1.0E-5", json!(0.00001)),
+    ] {
+        fake.0.lock().unwrap().answer = Some(played(kind, vec![value.to_owned()]));
+        let answer = call(&tools, "bq_query", json!({"sql": "SELECT n FROM orders"}), &caller(&[], &[])).await.unwrap();
+        assert_eq!(answer["rows"], json!([[expected]]), "{kind} {value}");
+    }
+    fake.0.lock().unwrap().answer = Some(played("STRING", vec!["x".repeat(1_000_000); 5]));
+    let long = call(&tools, "bq_query", json!({"sql": "SELECT n FROM orders"}), &caller(&[], &[])).await;
+    assert!(long.as_ref().is_err_and(|said| said.contains("too long")), "{:.200}", format!("{long:?}"));
 }
 
 /// R-PLN-53: a job that takes longer is waited for.

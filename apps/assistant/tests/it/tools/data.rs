@@ -20,6 +20,31 @@ async fn ask(data: Data, sql: &str) -> Result<Value, String> {
     call(&tools, "bq_query", json!({ "sql": sql }), &caller(&[], &[])).await
 }
 
+/// R-PLN-25, R-PLN-54: a view tells nothing of what the tables below it hold, whatever its columns are called: not even
+/// those who may see it may see all of that.
+#[tokio::test]
+async fn a_view_tells_no_values_of_hidden_tables() {
+    let path = fresh("views").join("staff.db");
+    let connection = Connection::open(&path).unwrap();
+    let tables = "CREATE TABLE employees (name TEXT, born TEXT, salary INTEGER);
+        INSERT INTO employees VALUES ('Ada Byron', '1815-12-10', 90210), ('Alan T', '1912-06-23', 90211);
+        CREATE VIEW people AS SELECT name AS who, born AS day, salary AS n FROM employees;";
+    connection.execute_batch(tables).unwrap();
+    drop(connection);
+    let data = Arc::new(Data::open(&path).unwrap());
+    let tools = tools(&ToolSettings::new(data.clone())).unwrap();
+    let sam = caller(&["employees"], &[]);
+    let described = call(&tools, "describe_table", json!({"table": "people"}), &sam).await.unwrap();
+    let listed = call(&tools, "list_tables", json!({}), &sam).await.unwrap();
+    assert_eq!(listed["tables"][0], json!({"name": "people", "rows": null, "about": "columns: who, day, n"}));
+    assert_eq!((&described["columns"][1]["type"], &described["columns"][2]["samples"]), (&json!("date"), &json!([])));
+    for secret in ["Ada", "1815", "90210"] {
+        assert!(!format!("{described}{listed}{:?}", data.catalog().table("people")).contains(secret), "{secret}");
+    }
+    let asked = call(&tools, "bq_query", json!({"sql": "SELECT who FROM people"}), &sam).await;
+    assert_eq!(kind(&asked), "forbidden", "the database knows what a view reads");
+}
+
 /// R-PLN-53: a SQLite file is asked as it is, and cannot be written.
 #[tokio::test]
 async fn a_sqlite_file_is_asked_and_not_written() {
@@ -32,7 +57,7 @@ async fn a_sqlite_file_is_asked_and_not_written() {
     let before = fs::read(&path).unwrap();
     let data = Data::open(&path).unwrap();
     assert_eq!(data.catalog().table("notes").unwrap().column("text").unwrap().about, "what it says");
-    assert_eq!(data.catalog().table("firsts").unwrap().rows, 1);
+    assert!(data.catalog().table("firsts").unwrap().is_view);
     let answer = ask(data, "SELECT n.id, f.text FROM notes n LEFT JOIN firsts f USING (id) ORDER BY 1").await.unwrap();
     assert_eq!(answer["rows"], json!([[1, "one"], [2, null]]));
     let refused = ask(Data::open(&path).unwrap(), "DELETE FROM notes").await;

@@ -140,6 +140,43 @@ async fn a_query_that_does_not_end_is_ended() {
     assert_eq!(kind(&call(&tools, "bq_query", large, &ana).await), "invalid");
 }
 
+/// R-PLN-53: one call of a function cannot outlive the time of a query: what takes as long as two long texts together is
+/// refused, and between calls the clock is looked at.
+#[tokio::test]
+async fn no_function_outlives_the_time_of_a_query() {
+    let settings = ToolSettings { query_time: Duration::from_millis(50), ..ToolSettings::new(shop()) };
+    let (tools, ana) = (tools(&settings).unwrap(), caller(&[], &[]));
+    let asked = async |columns: &str| {
+        let sql = format!("WITH RECURSIVE t(x) AS (SELECT printf('%.*c', 250000, 'a')) SELECT {columns} FROM t");
+        call(&tools, "bq_query", json!({ "sql": sql }), &ana).await
+    };
+    for function in [
+        "instr(x, x || 'b')",
+        "instr(x, (SELECT x FROM t))",
+        "replace(x, substr(x, 1, 100000) || 'b', '')",
+        "trim(x, x)",
+        "ltrim(x, 'b' || x)",
+        "\"rtrim\"(x, x)",
+        "unhex(x, x)",
+        "json_patch(x, x)",
+        &format!("instr(x, '{}')", "a".repeat(300)),
+    ] {
+        assert_eq!(kind(&asked(function).await), "refused", "{function:.60}");
+    }
+    let pattern = format!("x LIKE '{}b'", "%a".repeat(300));
+    assert_eq!(kind(&asked(&pattern).await), "invalid");
+    assert_eq!(kind(&asked("printf('%.*c', 300000, 'a')").await), "invalid");
+    let fine = asked("instr(x, 'b'), length(replace(x, char(10), '')), length(trim(x, 'a')), x LIKE '%a%b'").await;
+    assert_eq!(fine.unwrap()["rows"], json!([[0, 250_000, 0, 0]]));
+    let began = std::time::Instant::now();
+    let endless = asked(
+        "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
+        SELECT count(*) FROM n WHERE x || i LIKE '%a%a%a%a%a%a%a%a%b')",
+    );
+    assert_eq!(kind(&endless.await), "timeout");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
 /// R-PLN-54: tables and columns are listed and described, without what is hidden.
 #[tokio::test]
 async fn tables_are_listed_and_described() {

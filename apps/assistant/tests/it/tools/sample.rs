@@ -22,6 +22,22 @@ fn the_sample_is_unpacked_once() {
     assert_eq!(Data::open(&folder.join("shop")).unwrap().catalog(), shop().catalog());
 }
 
+/// R-PLN-57: programs that start at once unpack side by side, and whoever reads meanwhile finds no half of a file.
+#[test]
+fn the_sample_is_unpacked_by_many_at_once() {
+    let folder = fresh("unpacked-at-once");
+    let whole = sample::text("shop/order_items.csv").unwrap();
+    let seen = || fs::read_to_string(folder.join("shop/order_items.csv")).ok();
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..4).map(|_| scope.spawn(|| sample::unpack(&folder))).collect();
+        while !all.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+            assert!(seen().is_none_or(|text| text == whole), "half a file");
+        }
+        all.into_iter().for_each(|one| one.join().unwrap().unwrap());
+    });
+    assert_eq!(seen(), Some(whole));
+}
+
 /// R-PLN-53, R-PLN-56: the catalog says what a planner needs: names, kinds, comments, values, references.
 #[test]
 fn the_catalog_knows_the_shop() {

@@ -73,7 +73,7 @@ pub(super) fn create(connection: &Connection, post: &NewPost, now: Time) -> rusq
             author_id: post.author_id.clone(),
             author_name: post.author_name.clone(),
             text: post.text.trim().to_owned(),
-            tags: post.tags.clone(),
+            tags: post.tags.iter().map(|tag| tag.trim().to_owned()).collect(),
             mode: post.mode,
             lat: post.lat,
             lng: post.lng,
@@ -129,7 +129,14 @@ pub(super) fn get(connection: &Connection, id: &str, now: Time) -> rusqlite::Res
     connection.prepare_cached(&statement)?.query_row(params![id, now.as_unix_micros()], read).optional()
 }
 
-pub(super) fn list(connection: &Connection, listing: &Listing, now: Time) -> rusqlite::Result<Page> {
+/// Nothing when there is no post that it should go on behind.
+pub(super) fn list(connection: &Connection, listing: &Listing, now: Time) -> rusqlite::Result<Option<Page>> {
+    if let Some(after) = &listing.after {
+        let known = connection.prepare_cached("SELECT 1 FROM posts WHERE id = ?1")?.exists([after])?;
+        if !known {
+            return Ok(None);
+        }
+    }
     let limit = if listing.limit == 0 { 50 } else { listing.limit.min(200) };
     let statement = format!(
         "SELECT {COLUMNS} FROM posts WHERE expires_at > ?1
@@ -145,7 +152,7 @@ pub(super) fn list(connection: &Connection, listing: &Listing, now: Time) -> rus
     let mut posts = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let has_more = posts.len() > limit;
     posts.truncate(limit);
-    Ok(Page { next: posts.last().filter(|_| has_more).map(|post| post.id.clone()), posts })
+    Ok(Some(Page { next: posts.last().filter(|_| has_more).map(|post| post.id.clone()), posts }))
 }
 
 pub(super) fn engage(

@@ -131,6 +131,17 @@ async fn a_long_output_is_cut() {
     assert!(message.text().len() < 262_300, "{}", message.text().len());
     assert!(message.text().ends_with("\n[cut: 9737856 of 10000000 bytes are missing]"));
     assert_eq!(message.metadata["cut_from_bytes"], 10_000_000);
+    let talk = tool_fn(ToolSpec::new("talk", "Talks."), async |(): (), _cx| {
+        ToolOutput::new("x".repeat(300_000)).with_artifact(json!("y".repeat(300_000)))
+    });
+    for (bytes, is_whole) in [(400_000, true), (100_000, false)] {
+        let node = ToolNode::new([talk.clone()]).result_bytes(bytes);
+        let done = called(node, &[("talk", Value::Null)]).await.unwrap();
+        let message = done.state.messages.last().unwrap();
+        assert_eq!(message.text().len() == 300_000, is_whole, "{bytes}");
+        assert_eq!(message.metadata.contains_key("cut_from_bytes"), !is_whole);
+        assert_eq!(message.metadata["artifact"].is_string(), is_whole);
+    }
     let parts = tool_fn(ToolSpec::new("parts", "Shows."), async |(): (), _cx| {
         let picture = Part::from(json!({ "type": "image", "base64": "A".repeat(300_000), "mime_type": "image/png" }));
         ToolOutput::new(vec![Part::text("see"), picture, Part::text("end")])

@@ -72,8 +72,10 @@ fn record(found: &Value, field: &Value) -> Value {
 fn typed(text: &str, kind: &str) -> Value {
     let meant = match kind {
         "INTEGER" | "INT64" => text.parse::<i64>().ok().map(Value::from),
-        "FLOAT" | "FLOAT64" | "NUMERIC" | "BIGNUMERIC" => {
-            text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::from)
+        "FLOAT" | "FLOAT64" => text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::from),
+        // These have more digits than a float.
+        "NUMERIC" | "BIGNUMERIC" => {
+            text.parse::<f64>().ok().filter(|number| number.to_string() == text).map(Value::from)
         }
         "BOOLEAN" | "BOOL" => text.parse::<bool>().ok().map(Value::from),
         "TIMESTAMP" => time(text).map(Value::from),

@@ -31,6 +31,9 @@ pub(super) struct Walk {
     pub(super) has_wildcard: bool,
 }
 
+/// How long something can be that is looked for in a text.
+const LONGEST_NEEDLE: usize = 200;
+
 type Step = ControlFlow<Box<ToolError>>;
 
 fn stop(problem: ToolError) -> Step {
@@ -56,7 +59,23 @@ impl Walk {
         if let FunctionArguments::List(list) = &function.args {
             self.has_wildcard |= list.args.iter().any(takes_columns);
         }
-        Step::Continue(())
+        match given(function, parts.last().and_then(|name| functions::needle(name))) {
+            Some(needle) => self.needle(needle),
+            None => Step::Continue(()),
+        }
+    }
+
+    /// Looking for one long text in another takes as long as both together, in one step of SQLite that nothing can end. So
+    /// what is looked for is written out, and short.
+    fn needle(&self, needle: &Expr) -> Step {
+        let is_short =
+            |expression: &Expr| matches!(expression, Expr::Value(_)) && expression.to_string().len() <= LONGEST_NEEDLE;
+        let is_sign = matches!(needle, Expr::Function(function)
+            if parts_of(&function.name) == ["char"] && given(function, Some(0)).is_some_and(is_short));
+        if self.language == Language::BigQuery || is_short(needle) || is_sign {
+            return Step::Continue(());
+        }
+        stop(refused(format_args!("what is looked for in a text is written out, in at most {LONGEST_NEEDLE} letters")))
     }
 
     fn alias(&mut self, alias: Option<&TableAlias>) -> Step {
@@ -150,6 +169,10 @@ impl Visitor for Walk {
     fn pre_visit_expr(&mut self, expression: &Expr) -> Step {
         match expression {
             Expr::Function(function) => return self.function(function),
+            Expr::Trim { trim_what, trim_characters, .. } => {
+                let mut needles = trim_what.iter().map(|what| &**what).chain(trim_characters.iter().flatten());
+                return needles.try_for_each(|needle| self.needle(needle));
+            }
             Expr::Identifier(name) => {
                 self.rows.insert(name.value.to_lowercase());
             }
@@ -171,6 +194,15 @@ impl Visitor for Walk {
         self.names.extend(whole.split('.').map(str::to_owned));
         self.names.insert(whole);
         Step::Continue(())
+    }
+}
+
+/// The argument at a place.
+fn given(function: &Function, at: Option<usize>) -> Option<&Expr> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    match list.args.get(at?)? {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) => Some(expression),
+        _ => None,
     }
 }
 
