@@ -2,7 +2,8 @@
 //!
 //! A sentence is cut into words (`token`); phrases are read from the left, the longest first (`reader`), by the patterns
 //! of its language (`words`); then the verb (`intent`), then who and what is named (`names`). Nothing is read twice; what
-//! is left is the title (`titles`). Pure: the same words at the same time on the same board mean the same.
+//! is left is the title (`titles`), and what of it is about time is asked about (`unread`). Pure: the same words at the same
+//! time on the same board mean the same.
 //!
 //! With a language model the rules are the second reader: what a model is told is in `prompt`, the form of what it says in
 //! `heard`, and what both mean together in `joined`. A model words nothing here: what the family is told is computed.
@@ -17,6 +18,7 @@ mod hours;
 mod intent;
 mod joined;
 mod lengths;
+mod moved;
 mod names;
 mod pattern;
 mod prompt;
@@ -27,6 +29,7 @@ mod score;
 mod sense;
 mod titles;
 mod token;
+mod unread;
 mod when;
 mod words;
 
@@ -104,7 +107,7 @@ pub struct Understood {
     /// Whether a question asks what is in each other's way already, and not whether something would fit.
     #[serde(default)]
     pub is_about_clashes: bool,
-    /// The times of which one is meant, where two readers disagree.
+    /// The times of which one is meant, where two readers disagree or the day is open.
     #[serde(default)]
     pub either: Vec<Span>,
     /// What was found, piece by piece.

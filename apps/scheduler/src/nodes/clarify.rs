@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use superstep::core::time::Time;
 use superstep::{Ask, Ctx, Cx, NodeError, Result, View};
 
+use super::scheduling::looked_at;
 use super::told::ended;
 use crate::agents::{words, zone_of};
 use crate::calendar::{Board, Event, Span};
@@ -52,7 +53,8 @@ fn question(state: &Scheduler, understood: &Understood, (board, now): (&Board, T
     let problems = notes::problems(state);
     let no_time = state.current_step == Step::Scheduling;
     let question = if no_time {
-        "I found no free time in the next two weeks. When would it suit you?".to_owned()
+        let looked_at = looked_at(&zone, understood.within.as_ref());
+        format!("I found no free time {looked_at}. When would it suit you?")
     } else if !problems.is_empty() {
         problems.join(" ")
     } else if let Some(doubt) = understood.doubts.first() {

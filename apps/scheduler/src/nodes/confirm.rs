@@ -12,7 +12,8 @@ use superstep::{Ask, Code, Ctx, Cx, Error, NodeError, Result, View};
 use super::told::{ended, json, or_failed, proposed, reject};
 use crate::agents::{may_change_which, title_for, words, zone_of};
 use crate::audit::{Entry, Kind};
-use crate::calendar::{Board, Event, Span, series};
+use crate::calendar::series::{self, Which};
+use crate::calendar::{Board, Event, Span};
 use crate::home::{self, Home};
 use crate::models::{EventStatus, EventType, ProposedEvent};
 use crate::notes::{self, Given};
@@ -83,12 +84,18 @@ async fn asked(state: &Scheduler, home: &Home, is_cancel: bool) -> Result<Option
         return Ok(Some(format!("Shall I plan {} for {}?", words::quoted(&event.title), words::stretch(&zone, &span))));
     }
     let target = Target::of(&notes::understood(state)?, &board).ok();
-    let target = target.and_then(|target| Some((board.events.get(&target.event)?, target.seen)));
+    let target = target.and_then(|target| Some((board.events.get(&target.event)?, target)));
     // Nobody is asked about what is gone; whether it went by this request is found when it is cancelled.
-    let Some((event, seen)) = target else { return Ok(None) };
+    let Some((event, target)) = target else { return Ok(None) };
     let is_theirs = event.owner == state.user_id && !board.family.always_ask;
-    let when = words::stretch(&zone, &seen);
-    Ok((!is_theirs).then(|| format!("Shall I cancel {} on {when}?", words::quoted(&event.title))))
+    let (title, when) = (words::quoted(&event.title), words::stretch(&zone, &target.seen));
+    let is_series = event.recurrence.is_some() || event.exception_of.is_some();
+    let what = match target.which {
+        Which::All if is_series => format!("all of {title}"),
+        Which::Following(_) => format!("{title} on {when} and all that follow"),
+        Which::All | Which::This(_) => format!("{title} on {when}"),
+    };
+    Ok((!is_theirs).then(|| format!("Shall I cancel {what}?")))
 }
 
 async fn declined(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate> {

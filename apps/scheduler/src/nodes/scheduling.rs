@@ -12,6 +12,7 @@ use crate::notes;
 use crate::plan::Wish;
 use crate::state::{Agent, Scheduler, SchedulerUpdate, Step, WorkflowStatus};
 use crate::workflow::validate_state_transition;
+use crate::zone::Zone;
 
 /// Finds a time.
 pub(crate) async fn scheduling(state: View<Scheduler>, home: Ctx<Home>, cx: Cx) -> Result<SchedulerUpdate, NodeError> {
@@ -35,7 +36,7 @@ async fn search(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpda
     let span = slot.as_ref().and_then(|slot| Span::new(slot.start_time, slot.end_time));
     let explanation = match &span {
         Some(span) => format!("The time is {}.", words::stretch(&zone, span)),
-        None => "I found no free time in the next two weeks.".to_owned(),
+        None => format!("I found no free time {}.", looked_at(&zone, understood.within.as_ref())),
     };
     let finding = Finding {
         agent: Agent::Scheduling,
@@ -63,6 +64,20 @@ async fn search(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpda
         .proposed_event(Some(proposed(&event, EventStatus::Proposed)))
         .validation_results(validated(ValidationStep::Scheduling, now, Vec::new()))
         .notes((notes::PLAN.to_owned(), json(&plan)?)))
+}
+
+/// Where a time was looked for, at the end of a sentence: `on Saturday 10 January`.
+pub(super) fn looked_at(zone: &Zone, within: Option<&Span>) -> String {
+    let Some(within) = within else { return "in the next two weeks".to_owned() };
+    let (start, end) = (zone.wall(within.start), zone.wall(within.end));
+    let midnight = jiff::civil::Time::midnight();
+    let last = end.date().yesterday().unwrap_or(end.date());
+    match (start.time() == midnight, end.time() == midnight) {
+        (true, true) if start.date() == last => format!("on {}", words::day(last)),
+        (true, true) => format!("from {} to {}", words::day(start.date()), words::day(last)),
+        _ if start.date() == end.date() => format!("on {}", words::stretch(zone, within)),
+        _ => format!("from {}", words::stretch(zone, within)),
+    }
 }
 
 async fn propose(event: Event, home: &Home, who: &str) -> Result<()> {

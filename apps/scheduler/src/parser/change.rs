@@ -2,15 +2,15 @@
 
 use jiff::civil::DateTime;
 
-use super::days::{Days, How, in_week, written};
+use super::days::{Days, How, written};
 use super::events::{Clue, Meant, another, meant, picked};
-use super::hours::{Clock, Hint, at, settle_range};
-use super::lengths::Length;
+use super::hours::{Clock, at};
+use super::moved::moved;
 use super::reader::{Finding, Value};
 use super::repeats::Repeat;
-use super::said::{Said, TimeSaid};
+use super::said::Said;
 use super::sense::{Sense, Way};
-use super::when::{Wall, next_weekday};
+use super::when::next_weekday;
 use super::{Doubt, Part, Reading, Scope, titles};
 use crate::calendar::Span;
 
@@ -25,14 +25,20 @@ pub(super) struct Changed {
     pub(super) scope: Option<Scope>,
     /// When it is then, on the wall.
     pub(super) span: Option<(DateTime, DateTime)>,
+    /// How many minutes it takes then, where that and not its end is known.
+    pub(super) length: Option<i64>,
     /// Where it is to lie then, on the wall.
     pub(super) within: Option<(DateTime, DateTime)>,
+    /// The times of which one is meant, on the wall.
+    pub(super) either: Vec<(DateTime, DateTime)>,
     /// How it repeats then.
     pub(super) rule: Option<String>,
     /// What it is called then.
     pub(super) title: Option<String>,
     /// Whether it was said what becomes of it.
     pub(super) has_change: bool,
+    /// Whether one of the doubts is too great to go on.
+    pub(super) is_open: bool,
     /// What may be meant in two ways.
     pub(super) doubts: Vec<Doubt>,
     /// What cannot be.
@@ -45,10 +51,12 @@ pub(super) fn cancel(reading: &Reading<'_>) -> Changed {
     let mut changed = find(reading, &said, true, 0..reading.reader.tokens.len());
     changed.has_change = true;
     let is_dated = !said.days.is_empty() || said.time.is_some();
-    settle_scope(reading, &mut changed, is_dated, said.onward.is_some());
+    let only = Only { is_dated, is_onward: said.onward.is_some(), is_part: is_part(reading, &said) };
+    settle_scope(reading, &mut changed, only);
     if is_several(reading, &changed, &said) {
         changed.doubts.push(Doubt::new(Part::Scope, "There are several then; is it one of them, or all?"));
         changed.scope = None;
+        changed.is_open = true;
     }
     if matches!(changed.scope, None | Some(Scope::This))
         && changed.is_matched
@@ -57,6 +65,19 @@ pub(super) fn cancel(reading: &Reading<'_>) -> Changed {
         changed.span = changed.which[0].instance;
     }
     changed
+}
+
+/// Whether days were said, or an end, of which all of a series cannot be meant: `all lessons next week`.
+fn is_part(reading: &Reading<'_>, said: &Said) -> bool {
+    let is_limit = |finding: &Finding| match finding.sense {
+        Sense::Repeat(_) | Sense::RepeatPart(..) => {
+            finding.values.iter().any(|value| matches!(value, Value::Weekdays(_)))
+        }
+        Sense::UntilDate | Sense::UntilMonth | Sense::UntilMonthEnd => true,
+        Sense::Length | Sense::Times | Sense::Unclear => true,
+        _ => false,
+    };
+    !said.days.is_empty() || reading.findings.iter().any(is_limit)
 }
 
 /// Whether a series has more than one instance in the days that were said.
@@ -85,7 +106,10 @@ pub(super) fn modify(reading: &Reading<'_>) -> Changed {
         |days: Days| changed.which.iter().any(|one| one.instance.is_some_and(|(at, _)| at.date() == days.first));
     let is_dated = !old.days.is_empty() || old.time.is_some() || (is_loose && new.day().0.is_some_and(is_on_day));
     changed.rule = rule(reading, &changed);
-    settle_scope(reading, &mut changed, is_dated, false);
+    // `Move all lessons from Tuesday to Wednesday` is about all of them, `all lessons next week` is not.
+    let is_limit = |days: &Days| days.how != How::Weekday;
+    let is_part = old.days.iter().any(is_limit) || is_loose && new.days.iter().any(|days| !days.is_one());
+    settle_scope(reading, &mut changed, Only { is_dated, is_onward: false, is_part });
     if let (Way::Rename, Some(to)) = (reading.intent.way, border_word(reading)) {
         changed.title = titles::title_of(&reading.reader, to + 1..reading.reader.tokens.len());
         changed.has_change = changed.title.is_some();
@@ -111,6 +135,7 @@ fn apply(reading: &Reading<'_>, new: &Said, changed: &mut Changed) {
         // Nobody knows yet how long it is.
         let when = wall.create(new, None);
         changed.span = when.span.filter(|_| when.has_date && when.has_time);
+        changed.length = when.length;
         return;
     };
     let Some(span) = moved(reading, new, instance, changed) else { return };
@@ -130,103 +155,6 @@ pub(crate) fn problem((start, end): (DateTime, DateTime), now: DateTime) -> Opti
         format!("that was on {day} at {}; did you mean {next}?", start.strftime("%H:%M"))
     };
     (start < now).then(was)
-}
-
-/// When an instance is after the change.
-fn moved(
-    reading: &Reading<'_>,
-    new: &Said,
-    (start, end): (DateTime, DateTime),
-    changed: &mut Changed,
-) -> Option<(DateTime, DateTime)> {
-    let way = reading.intent.way;
-    let length = |from: DateTime, to: DateTime| Length { minutes: minutes_between(from, to), ..Length::default() };
-    // What took days and is at a time of the day now takes as long as most things do.
-    let is_of_days = changed.which[0].event.is_all_day && new.time.is_some();
-    let usual = Length { minutes: reading.preferences.default_minutes.into(), ..Length::default() };
-    let same = if is_of_days { usual } else { length(start, end) };
-    if let Some((by, direction)) = new.shift {
-        return Some(match way {
-            Way::Longer => (start, by.from(end, true)),
-            Way::Shorter => (start, by.from(end, false)),
-            _ => {
-                let is_later = direction.unwrap_or(way != Way::Earlier);
-                (by.from(start, is_later), by.from(end, is_later))
-            }
-        });
-    }
-    let (day, doubt) = new.day();
-    let day = day.map(|days| after_old_day(reading, days, start));
-    let doubt = doubt.or_else(|| which_week(reading, day.as_ref()?, start));
-    changed.doubts.extend(doubt.map(|text| Doubt::new(Part::Date, text)));
-    let day = match day {
-        Some(days) if !days.is_one() => {
-            changed.within = Some((at(days.first, 0), at(days.end, 0)));
-            return None;
-        }
-        day => day.map_or(start.date(), |days| days.first),
-    };
-    if let (None, Some((from, to))) = (new.time, new.part) {
-        changed.within = Some((at(day, i32::from(from) * 60), at(day, i32::from(to) * 60)));
-        return None;
-    }
-    let long = new.length.filter(|long| long.as_minutes().is_some()).unwrap_or(same);
-    let wall = reading.wall(new.hint());
-    let settled = |clock: Clock| at(day, settle(&wall, clock, start));
-    match new.time {
-        Some(TimeSaid::Until(clock)) => Some((day.to_datetime(start.time()), at(day, settle(&wall, clock, start)))),
-        Some(TimeSaid::Range(_, to)) if is_old_time(reading, new, start) => {
-            Some((settled(to), long.from(settled(to), true)))
-        }
-        Some(TimeSaid::Range(from, to)) => {
-            // The same moment twice is refused like an end before the start.
-            let range = settle_range(from, to, wall.hint, wall.preferences);
-            Some(range.map_or((start, start), |(from, to)| (at(day, from.minute), at(day, to.minute))))
-        }
-        Some(TimeSaid::At(clock) | TimeSaid::After(clock) | TimeSaid::Before(clock)) => {
-            Some((settled(clock), long.from(settled(clock), true)))
-        }
-        None => {
-            let start = day.to_datetime(start.time());
-            Some((start, long.from(start, true)))
-        }
-    }
-}
-
-/// `From Friday to Saturday` is the Saturday after that Friday.
-fn after_old_day(reading: &Reading<'_>, days: Days, start: DateTime) -> Days {
-    let is_range = reading.findings.iter().any(|finding| finding.sense == Sense::DateRange);
-    if is_range && days.how == How::Weekday {
-        Days::one(in_week(start.date(), days.first.weekday()), How::Day)
-    } else {
-        days
-    }
-}
-
-/// A day of the week is the next one that comes, but for an event of a later week the one of that week is as likely.
-fn which_week(reading: &Reading<'_>, days: &Days, start: DateTime) -> Option<String> {
-    let today = reading.wall(None).today_or_later(days, None);
-    let other = in_week(start.date(), days.first.weekday());
-    let is_later = days.how == How::Weekday && other > days.first;
-    today.or_else(|| is_later.then(|| format!("Is it {}, or {}?", written(days.first), written(other))))
-}
-
-/// The minute of the day; in doubt it stays in its half of the day.
-fn settle(wall: &Wall<'_>, clock: Clock, start: DateTime) -> i32 {
-    let settled = clock.settle(wall.hint, wall.preferences);
-    let hint = if start.hour() < 12 { Hint::Morning } else { Hint::Later };
-    if settled.is_doubtful { clock.settle(Some(hint), wall.preferences).minute } else { settled.minute }
-}
-
-/// `Move soccer from 2 to 4`: the first is when it was.
-fn is_old_time(reading: &Reading<'_>, new: &Said, start: DateTime) -> bool {
-    let Some(TimeSaid::Range(from, _)) = new.time else { return false };
-    let minute = i32::from(start.hour()) * 60 + i32::from(start.minute());
-    from.settle(None, reading.preferences).minute == minute
-}
-
-fn minutes_between(from: DateTime, to: DateTime) -> i64 {
-    from.until((jiff::Unit::Minute, to)).map_or(60, |span| span.get_minutes())
 }
 
 /// What is said of the old time and of the new one, and at which token the new one begins.
@@ -340,16 +268,31 @@ fn is_series(meant: &Meant) -> bool {
     meant.event.recurrence.is_some()
 }
 
-/// Which of a series: as it was said, or the one of the day that was said; or it is open.
-fn settle_scope(reading: &Reading<'_>, changed: &mut Changed, is_dated: bool, is_onward: bool) {
+/// What was said about when the ones of a series are that are meant.
+#[derive(Debug, Clone, Copy)]
+struct Only {
+    /// A day or a time.
+    is_dated: bool,
+    /// From a day on.
+    is_onward: bool,
+    /// Days, or an end: only some of them are then.
+    is_part: bool,
+}
+
+/// Which of a series: as it was said, or the one of the day that was said; or it is open. Who says `all` and when may mean
+/// those of that time, and neither all of them nor one.
+fn settle_scope(reading: &Reading<'_>, changed: &mut Changed, only: Only) {
     let is_moved_one = changed.is_matched && changed.which[0].event.exception_of.is_some();
     if !(changed.is_matched && (is_moved_one || is_series(&changed.which[0]))) {
         return;
     }
-    changed.scope = match said_scope(reading) {
-        _ if is_onward => Some(Scope::Following),
+    let said = said_scope(reading);
+    changed.is_open = only.is_part && (said == Some(Scope::All) || only.is_onward);
+    changed.scope = match said {
+        _ if changed.is_open => None,
+        _ if only.is_onward => Some(Scope::Following),
         Some(scope) => Some(scope),
-        None if is_dated || is_moved_one => Some(Scope::This),
+        None if only.is_dated || is_moved_one => Some(Scope::This),
         None => None,
     };
     if let (None, Some((start, _))) = (changed.scope, changed.which[0].instance) {

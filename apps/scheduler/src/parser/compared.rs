@@ -36,6 +36,11 @@ pub(super) fn compare(understood: &mut Understood, rules: ByRules<'_>, board: &B
     if is_same_intent || wanted != EventType::Query {
         compare_times(understood, rules, zone);
     }
+    // `All lessons next week` is for the family to tell, not for a model.
+    let is_open = other.doubts.iter().any(|doubt| doubt.about == Part::Scope) && other.confidence.value() < SURE;
+    if is_same_intent && is_open && rules.last.is_none() {
+        understood.confidence = understood.confidence.at_most(UNSURE);
+    }
     // Rules that did not understand the sentence have no say in what is wanted.
     if !is_same_intent && other.confidence.value() >= SURE {
         disagree(understood, "what is wanted", Doubt::new(Part::Intent, whether(understood, board, zone)));

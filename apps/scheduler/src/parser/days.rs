@@ -34,6 +34,8 @@ pub(super) enum How {
     Day,
     /// As a number of weeks or months ahead; a day of the week that is near may be said as well.
     Around,
+    /// As a day of a month that was not said.
+    Nth,
     /// As a day of a month without a year.
     YearDay,
     /// As several days.
@@ -49,6 +51,11 @@ impl Days {
     /// Several days.
     pub(super) fn several(first: Date, end: Date) -> Self {
         Self { first, end, how: How::Several, problem: None }
+    }
+
+    /// Whether a day is one of them.
+    pub(super) fn has(&self, date: Date) -> bool {
+        (self.first..self.end).contains(&date)
     }
 
     /// Whether it is a single day.
@@ -185,7 +192,7 @@ fn nth(today: Date, values: &[Value]) -> Option<Days> {
     };
     let months = (0..12).map(|months| plus_months(today.first_of_month(), months));
     let mut found = months.filter_map(|first| Date::new(first.year(), first.month(), day).ok());
-    found.find(|date| *date >= today).map(|date| Days::one(date, How::Day))
+    found.find(|date| *date >= today).map(|date| Days::one(date, How::Nth))
 }
 
 /// All of a month, the next that comes.

@@ -1,6 +1,7 @@
 //! From what was read to what it means: something new, a question, or a change.
 
 use jiff::civil::DateTime;
+use superstep::core::time::Time;
 
 use super::change::{self, Changed};
 use super::events::{Clue, by_whole_title, meant};
@@ -11,7 +12,7 @@ use super::said::Said;
 use super::score::{self, Weights};
 use super::sense::{Sense, Way};
 use super::when::When;
-use super::{Doubt, Edit, Found, Missing, Part, Reading, Understood, intent, titles};
+use super::{Doubt, Edit, Found, Missing, Part, Reading, Understood, intent, titles, unread};
 use crate::calendar::Span;
 use crate::models::{EventType, NlParserData, QueryType};
 
@@ -81,7 +82,11 @@ pub(super) fn understood(mut reading: Reading<'_>) -> Understood {
 
 fn create(reading: &Reading<'_>) -> Understood {
     let said = Said::of(&reading.findings, reading.today());
-    let when = reading.wall(hint(reading)).create(&said, Repeat::of(&reading.findings));
+    let mut when = reading.wall(hint(reading)).create(&said, Repeat::of(&reading.findings));
+    let unread = unread::of_plan(&reading.reader, &reading.findings, when.has_time);
+    when.is_open |= unread.is_some();
+    when.doubts.extend(unread);
+    let span = landed(reading, &mut when);
     let title = titles::title(&reading.reader);
     let is_sound = when.problems.is_empty();
     let (has_date, has_time) = (when.has_date && is_sound, when.has_time && is_sound);
@@ -99,7 +104,8 @@ fn create(reading: &Reading<'_>) -> Understood {
     weights.add("intent", 15, has_intent);
     weights.add("title", 20, title.is_some() || (has_intent && is_called));
     weights.add("date", 15, has_date);
-    weights.add("time", 15, has_time);
+    // What is too doubtful was said, but not understood.
+    weights.add("time", 15, has_time && !when.is_open);
     let mut understood = base(reading);
     let missing = [
         (Missing::Intent, has_intent),
@@ -114,13 +120,14 @@ fn create(reading: &Reading<'_>) -> Understood {
         let question = format!("Is this a change of {}, or something new?", known.event.title);
         understood.doubts.push(Doubt::new(Part::Intent, question));
     }
-    place(reading, &mut understood, when);
+    place(reading, &mut understood, when, span);
     finish(reading, understood, weights)
 }
 
 fn question(reading: &Reading<'_>) -> Understood {
     let said = Said::of(&reading.findings, reading.today());
-    let when = reading.wall(hint(reading)).ask(&said);
+    let mut when = reading.wall(hint(reading)).ask(&said);
+    let span = landed(reading, &mut when);
     let has_thing =
         !reading.names.ids(false).is_empty() || reading.names.unknown.iter().any(|name| name.is_resource_like);
     let (query, is_kind_said) = intent::query(&reading.reader, &reading.intent, has_thing);
@@ -150,10 +157,10 @@ fn question(reading: &Reading<'_>) -> Understood {
     understood.missing.extend((!has_subject).then_some(Missing::Subject));
     if query == QueryType::ConflictCheck && understood.data.title.is_some() && !when.has_time {
         // `Does a haircut fit on Saturday?` asks for some time of the day, not for all of it.
-        understood.within = when.span.and_then(|span| on_wall(reading, span));
+        understood.within = span;
     }
     understood.minutes = minutes(&said);
-    place(reading, &mut understood, When { is_vague: false, ..when });
+    place(reading, &mut understood, When { is_vague: false, ..when }, span);
     finish(reading, understood, weights)
 }
 
@@ -162,15 +169,26 @@ fn minutes(said: &Said) -> Option<u32> {
     said.length.and_then(super::lengths::Length::as_minutes).and_then(|long| u32::try_from(long).ok())
 }
 
-fn change_of(reading: &Reading<'_>, changed: Changed) -> Understood {
+fn change_of(reading: &Reading<'_>, mut changed: Changed) -> Understood {
     let edit = edit(reading, changed.title.clone());
+    let span = changed.span.and_then(|span| lasting(reading, span, changed.length));
+    if changed.span.is_some() && span.is_none() {
+        changed.problems.push(NO_TIME.to_owned());
+    }
+    if let Some(unread) =
+        unread::of_change(&reading.reader, &reading.findings).filter(|_| reading.intent.way != Way::Rename)
+    {
+        let is_asked = changed.doubts.iter().any(|doubt| doubt.about == Part::Scope);
+        changed.doubts.extend((!is_asked).then(|| Doubt::new(Part::Time, unread)));
+        changed.is_open = true;
+    }
     let matters = reading.findings.iter().any(|one| matches!(one.sense, Sense::Matters(_) | Sense::Moves(_)));
     let is_sound = changed.problems.is_empty();
     let has_change = (changed.has_change || edit != Edit::default() || matters) && is_sound;
     let mut weights = Weights::default();
     weights.add("intent", 15, reading.intent.is_said);
     weights.add("one matching event", 35, changed.is_matched);
-    weights.add("what to change", 15, has_change);
+    weights.add("what to change", 15, has_change && !changed.is_open);
     let mut understood = base(reading);
     let is_known = !changed.which.is_empty() && is_sound;
     let missing = [(Missing::Event, is_known), (Missing::Change, has_change)];
@@ -187,8 +205,9 @@ fn change_of(reading: &Reading<'_>, changed: Changed) -> Understood {
         understood.instance = changed.which[0].instance.and_then(|span| on_wall(reading, span));
     }
     understood.which = changed.which.iter().map(|meant| meant.event.id.clone()).collect();
+    understood.either = changed.either.iter().filter_map(|span| on_wall(reading, *span)).collect();
     understood.within = changed.within.and_then(|span| on_wall(reading, span));
-    if let Some(span) = changed.span.and_then(|span| on_wall(reading, span)) {
+    if let Some(span) = span {
         (understood.data.start_time, understood.data.end_time) = (Some(span.start), Some(span.end));
     }
     understood.doubts.extend(changed.doubts);
@@ -279,12 +298,32 @@ fn base(reading: &Reading<'_>) -> Understood {
     understood
 }
 
+/// What is told of a time of which nothing is left, as where clocks skip it.
+const NO_TIME: &str = "there is no such time on that day";
+
 fn on_wall(reading: &Reading<'_>, (start, end): (DateTime, DateTime)) -> Option<Span> {
     Span::new(reading.zone.instant(start).ok()?, reading.zone.instant(end).ok()?)
 }
 
-fn place(reading: &Reading<'_>, understood: &mut Understood, when: When) {
-    let span = when.span.and_then(|span| on_wall(reading, span));
+/// The same, where how long it is was said: half an hour is one on any night. Days are those of the wall.
+fn lasting(reading: &Reading<'_>, (start, end): (DateTime, DateTime), minutes: Option<i64>) -> Option<Span> {
+    let Some(minutes) = minutes.filter(|minutes| *minutes < 24 * 60) else { return on_wall(reading, (start, end)) };
+    let start = reading.zone.instant(start).ok()?;
+    let end = Time::from_unix_micros(start.as_unix_micros().checked_add(minutes * 60_000_000)?).ok()?;
+    Span::new(start, reading.zone.written(end).ok()?)
+}
+
+/// When it is, in the family's zone. That there is no such time is a problem.
+fn landed(reading: &Reading<'_>, when: &mut When) -> Option<Span> {
+    let span = lasting(reading, when.span?, when.length);
+    if span.is_none() {
+        when.problems.push(NO_TIME.to_owned());
+    }
+    span
+}
+
+fn place(reading: &Reading<'_>, understood: &mut Understood, when: When, span: Option<Span>) {
+    understood.either = when.either.iter().filter_map(|span| on_wall(reading, *span)).collect();
     match span {
         Some(span) if when.is_vague => understood.within = Some(span),
         Some(span) => (understood.data.start_time, understood.data.end_time) = (Some(span.start), Some(span.end)),

@@ -49,6 +49,7 @@ fn meant(reader: &Reader<'_>, sense: ClockSense, values: &[Value]) -> Option<Clo
         [Value::Number(hour)] => (*hour, 0, false),
         [Value::Number(first), Value::Number(second)] => match sense {
             ClockSense::HourMinutes => (*first, *second, true),
+            ClockSense::Spoken | ClockSense::Am | ClockSense::Pm => (*first, *second, false),
             ClockSense::MinutesTo => before(*second, *first)?,
             _ => (*second, *first, false),
         },
@@ -60,7 +61,8 @@ fn meant(reader: &Reader<'_>, sense: ClockSense, values: &[Value]) -> Option<Clo
     match sense {
         ClockSense::Am => clock(hour, minute, Half::Am),
         ClockSense::Pm => clock(hour, minute, Half::Pm),
-        ClockSense::Open | ClockSense::MinutesPast | ClockSense::MinutesTo => clock(hour, minute, open),
+        ClockSense::Open | ClockSense::Spoken => clock(hour, minute, open),
+        ClockSense::MinutesPast | ClockSense::MinutesTo => clock(hour, minute, open),
         ClockSense::Whole | ClockSense::HourMinutes => clock(hour, minute, Half::Whole),
         ClockSense::Noon => clock(12, 0, Half::Pm),
         ClockSense::Midnight => clock(24, 0, Half::Whole),
@@ -79,6 +81,11 @@ fn meant(reader: &Reader<'_>, sense: ClockSense, values: &[Value]) -> Option<Clo
 fn before(hour: u32, minutes: u32) -> Option<(u32, u32, bool)> {
     let hour = if hour <= 1 { 12 } else { hour - 1 };
     Some((hour, 60_u32.checked_sub(minutes)?, false))
+}
+
+/// A whole hour, as in `ten to four`.
+pub(super) fn whole_hour(reader: &Reader<'_>, at: usize) -> Option<(Clock, usize)> {
+    clock_or_hour(reader, at).filter(|(clock, _)| clock.minute == 0 && (1..=24).contains(&clock.hour))
 }
 
 /// What other words say about the half of the day.
@@ -106,6 +113,18 @@ impl Clock {
             Half::Whole | Half::Open => "",
         };
         format!("{}:{:02}{half}", self.hour, self.minute)
+    }
+
+    /// So many minutes before a whole hour: `ten to four`.
+    pub(super) fn earlier_by(self, minutes: u32) -> Self {
+        let half = match self.half {
+            // Twelve is where the halves of the day meet.
+            Half::Pm if self.hour == 12 => Half::Am,
+            Half::Am if self.hour == 12 => Half::Pm,
+            half => half,
+        };
+        let hour = if self.hour <= 1 { 12 } else { self.hour - 1 };
+        Self { hour, minute: 60_u32.saturating_sub(minutes), half, is_named: false }
     }
 
     /// What is wrong with it.
@@ -146,6 +165,9 @@ impl Clock {
 }
 
 /// From one time until another, or nothing when that ends before it starts.
+///
+/// Where nothing says the half of the day of either, it starts in the waking hours. An end that is said decides: `9 to 11pm`
+/// is in the evening and `6 to 7am` in the morning, however early or late; but nobody means four at night by `4 to 3pm`.
 pub(super) fn settle_range(
     from: Clock,
     to: Clock,
@@ -154,14 +176,15 @@ pub(super) fn settle_range(
 ) -> Option<(Settled, Settled)> {
     let starts = from.choices(hint);
     let is_open = starts.len() > 1;
+    let ends = to.choices(hint.filter(|_| from.half == Half::Open));
+    let is_end_said = ends.len() == 1;
     let mut pairs = Vec::new();
-    for start in starts.into_iter().filter(|start| !is_open || is_awake(*start, preferences)) {
+    for start in starts {
         // Midnight at the end is the end of the day.
-        let ends = to
-            .choices(hint.filter(|_| from.half == Half::Open))
-            .into_iter()
-            .map(|end| if end == 0 { 1440 } else { end });
-        pairs.extend(ends.filter(|end| *end > start).map(|end| (end - start, start, end)));
+        let ends = ends.iter().map(|end| if *end == 0 { 1440 } else { *end });
+        let is_same_half = |end: i32| is_end_said && (end - 1) / 720 == start / 720;
+        let fits = |end: &i32| *end > start && (!is_open || is_awake(start, preferences) || is_same_half(*end));
+        pairs.extend(ends.filter(fits).map(|end| (end - start, start, end)));
     }
     let (shortest, start, end) = *pairs.iter().min()?;
     let is_doubtful = pairs.iter().filter(|pair| pair.0 == shortest).count() > 1;

@@ -118,6 +118,9 @@ impl Reader<'_> {
             What::Slot("t") => hours::clock_or_hour(self, at).map(|(clock, end)| (Some(Value::Clock(clock)), end)),
             What::Slot("date") => days::days(self, at).map(|(days, end)| (Some(Value::Days(days)), end)),
             What::Slot("dur") => lengths::length(self, at).map(|(length, end)| (Some(Value::Length(length)), end)),
+            What::Slot("hour") => hours::whole_hour(self, at).map(|(clock, end)| (Some(Value::Clock(clock)), end)),
+            What::Slot("minutes") => self.spoken(at, |number| (10..60).contains(&number)),
+            What::Slot("tens") => self.spoken(at, |number| matches!(number, 5 | 10 | 20 | 25)),
             What::Slot("days") => self.weekdays(at, false).map(|(days, end)| (Some(Value::Weekdays(days)), end)),
             What::Slot("weekdays") => self.weekdays(at, true).map(|(days, end)| (Some(Value::Weekdays(days)), end)),
             What::Slot(name) => self.slot(name, token).map(|value| (Some(value), at + 1)),
@@ -149,8 +152,8 @@ impl Reader<'_> {
             ("unit", _) => named(words.units, &token.lower).map(Value::Unit),
             ("weekday", _) => self.weekday(token).map(|day| Value::Weekdays(vec![day])),
             ("month", _) => self.month(token).map(Value::Month),
-            ("nth" | "ordinal", Kind::Ordinal(nth)) => Some(Value::Nth(nth)),
-            ("nth", Kind::Integer(nth)) if (1..=31).contains(&nth) => Some(Value::Nth(nth)),
+            ("nth" | "ordinal" | "day", Kind::Ordinal(nth)) => Some(Value::Nth(nth)),
+            ("nth" | "day", Kind::Integer(nth)) if (1..=31).contains(&nth) => Some(Value::Nth(nth)),
             ("nth", _) => named(words.ordinals, &token.lower).and_then(|nth| u32::try_from(nth).ok()).map(Value::Nth),
             ("year", Kind::Integer(year)) if (1900..2200).contains(&year) => Some(Value::Year(year)),
             ("time", Kind::Time(hour, minute, is_whole)) => Some(Value::Time(hour, minute, is_whole)),
@@ -167,6 +170,18 @@ impl Reader<'_> {
             Kind::Word => named(self.language.words.numbers, &token.lower),
             _ => None,
         }
+    }
+
+    /// A number in words, such as `forty-five`, if it will do.
+    fn spoken(&self, at: usize, will_do: fn(u32) -> bool) -> Option<(Option<Value>, usize)> {
+        let word = |at: usize| self.tokens.get(at).filter(|token| token.kind == Kind::Word);
+        let number = |at: usize| word(at).and_then(|token| self.number(token));
+        let first = number(at)?;
+        let has_dash = self.tokens.get(at + 1).is_some_and(|token| token.kind == Kind::Sign('-'));
+        let second = at + 1 + usize::from(has_dash);
+        let ones = number(second).filter(|ones| first >= 20 && first % 10 == 0 && *ones < 10);
+        let (number, end) = ones.map_or((first, at + 1), |ones| (first + ones, second + 1));
+        will_do(number).then_some((Some(Value::Number(number)), end))
     }
 
     fn weekday(&self, token: &Token) -> Option<Weekday> {
@@ -219,14 +234,15 @@ pub(super) fn named<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
 
 fn part(sense: Sense) -> Part {
     match sense {
-        Sense::Date | Sense::DateRange | Sense::DateOn | Sense::DateAfter => Part::Date,
+        Sense::Date | Sense::DateRange | Sense::DateOn | Sense::DateAfter | Sense::DateAhead => Part::Date,
         Sense::DayRange | Sense::DatePart(..) | Sense::TodayPart(..) => Part::Date,
         Sense::Part(..) | Sense::At | Sense::Range | Sense::Until | Sense::After | Sense::Before => Part::Time,
-        Sense::AllDay => Part::Time,
+        Sense::AtBefore | Sense::AllDay => Part::Time,
         Sense::Length => Part::Length,
         Sense::Later | Sense::Earlier | Sense::By => Part::Change,
         Sense::Repeat(_)
         | Sense::RepeatPart(..)
+        | Sense::Unclear
         | Sense::Times
         | Sense::UntilDate
         | Sense::UntilMonth

@@ -26,6 +26,8 @@ pub(super) struct Repeat {
 #[derive(Debug, Clone, PartialEq)]
 enum Until {
     Day(Date),
+    /// So long after the first one.
+    Long(Length),
     /// Before this month begins.
     Month(i8),
     /// Before the month after this one begins.
@@ -65,16 +67,20 @@ impl Repeat {
             (Sense::UntilDate, [Value::Days(days)]) => self.until = Some(Until::Day(plus(days.end, -1))),
             (Sense::UntilMonth, [Value::Month(month)]) => self.until = Some(Until::Month(*month)),
             (Sense::UntilMonthEnd, [Value::Month(month)]) => self.until = Some(Until::MonthEnd(*month)),
-            (Sense::Length, [Value::Length(length)]) => self.count = self.count.or_else(|| self.times_in(*length)),
+            (Sense::Length, [Value::Length(length)]) if length.days > 0 || length.months > 0 => {
+                let count = self.times_in(*length);
+                self.until = self.until.take().or_else(|| count.is_none().then_some(Until::Long(*length)));
+                self.count = self.count.or(count);
+            }
             _ => {}
         }
     }
 
-    /// How often it is in some days: `for 6 weeks`.
+    /// How often it is in some days: `for 6 weeks`. Months are not equally long, so that they say until when.
     fn times_in(&self, length: Length) -> Option<u32> {
-        let days = u32::try_from(length.days).ok().filter(|days| *days > 0)?;
+        let days = u32::try_from(length.days).ok().filter(|days| *days > 0 && length.months == 0)?;
         match self.unit {
-            Unit::Day => Some(days / self.interval),
+            Unit::Day => Some((days / self.interval).max(1)),
             Unit::Week => {
                 let a_week = u32::try_from(self.weekdays.len().max(1)).ok()?;
                 Some((days / 7 / self.interval).max(1) * a_week)
@@ -148,6 +154,7 @@ impl Until {
         let next = |month: i8| Date::new(start.year() + i16::from(month <= start.month()), month, 1).ok();
         let day = match self {
             Self::Day(day) => *day,
+            Self::Long(length) => plus(length.from(start.into(), true).date(), -1),
             Self::Month(month) => plus(next(*month)?, -1),
             Self::MonthEnd(month) => plus(next(month % 12 + 1)?, -1),
         };
@@ -189,8 +196,13 @@ fn rule(sense: RepeatSense, values: &[Value]) -> Option<Repeat> {
         (RepeatSense::NthWeekday, [Value::Nth(nth), Value::Weekdays(days)]) => {
             Some(Repeat { place: Some(small(*nth)?), weekdays: days.clone(), ..every(1, Unit::Month) })
         }
-        (RepeatSense::LastWeekday, [Value::Weekdays(days)]) => {
-            Some(Repeat { place: Some(-1), weekdays: days.clone(), ..every(1, Unit::Month) })
+        (RepeatSense::Place(place), [Value::Weekdays(days)]) => {
+            Some(Repeat { place: Some(place), weekdays: days.clone(), ..every(1, Unit::Month) })
+        }
+        (RepeatSense::Except, [Value::Weekdays(days)]) => {
+            let all = [Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday];
+            let others: Vec<Weekday> = all.into_iter().filter(|day| !days.contains(day)).collect();
+            Some(on(1, &others)).filter(|_| !others.is_empty())
         }
         (RepeatSense::YearDay, [Value::Month(month), Value::Nth(day)]) => {
             Some(Repeat { month: Some(*month), month_day: Some(small(*day)?), ..every(1, Unit::Year) })

@@ -8,6 +8,9 @@ use super::lengths::Length;
 use super::reader::{Finding, Value};
 use super::sense::Sense;
 
+/// Within so many days there is every day of a month that has it.
+const LONGEST_MONTH: i32 = 31;
+
 /// What is said about time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Said {
@@ -25,8 +28,12 @@ pub(super) struct Said {
     pub(super) length: Option<Length>,
     /// By how much it moves; whether later, if said.
     pub(super) shift: Option<(Length, Option<bool>)>,
+    /// So long after a day, until it is settled that this is no length.
+    pub(super) ahead: Option<(Length, Days)>,
     /// What may be meant in two ways.
     pub(super) doubts: Vec<String>,
+    /// Whether one of the doubts is too great to go on.
+    pub(super) is_open: bool,
 }
 
 /// A time of the day.
@@ -56,6 +63,7 @@ impl Said {
         for finding in findings {
             said.take(finding, today);
         }
+        said.settle_ahead();
         said
     }
 
@@ -67,6 +75,9 @@ impl Said {
     fn take(&mut self, finding: &Finding, today: Date) {
         match (finding.sense, finding.values.as_slice()) {
             (Sense::Date, [Value::Days(days)]) => self.days.push(days.clone()),
+            (Sense::DateAhead, [Value::Length(length), Value::Days(days)]) => {
+                self.ahead = Some((*length, days.clone()));
+            }
             (Sense::DateOn, [Value::Days(days)]) => self.onward = Some(days.clone()),
             (Sense::DateAfter, [Value::Days(days)]) => self.onward = Some(Days::one(days.end, How::Day)),
             (Sense::DateAfter, month @ [Value::Month(_)]) => {
@@ -96,11 +107,33 @@ impl Said {
             (Sense::By, [Value::Length(length)]) => self.shift = Some((*length, None)),
             (Sense::Range, [Value::Clock(from), Value::Clock(to)]) => self.time(TimeSaid::Range(*from, *to)),
             (Sense::At, [Value::Clock(clock)]) => self.time(TimeSaid::At(*clock)),
+            (Sense::AtBefore, [Value::Number(minutes), Value::Clock(clock)]) => {
+                self.time(TimeSaid::At(clock.earlier_by(*minutes)));
+            }
             (Sense::Until, [Value::Clock(clock)]) => self.time(TimeSaid::Until(*clock)),
             (Sense::After, [Value::Clock(clock)]) => self.time(TimeSaid::After(*clock)),
             (Sense::Before, [Value::Clock(clock)]) => self.time(TimeSaid::Before(*clock)),
             _ => {}
         }
+    }
+
+    /// `Two weeks from Friday at three` is a day. Without a time it may as well be how long something takes.
+    fn settle_ahead(&mut self) {
+        let Some((length, from)) = self.ahead.take() else { return };
+        if length.as_minutes().is_some() {
+            self.length = Some(length);
+            self.days.push(from);
+            return;
+        }
+        let later = |date: Date| length.from(date.into(), true).date();
+        let how = if from.is_one() { How::Day } else { How::Several };
+        let then = Days { first: later(from.first), end: later(from.end), how, problem: from.problem.clone() };
+        if self.time.is_none() && self.part.is_none() {
+            let (then, from) = (written(then.first), written(from.first));
+            self.doubts.push(format!("Is it {then}, or does it begin on {from} and take that long?"));
+            self.is_open = true;
+        }
+        self.days.push(then);
     }
 
     fn time(&mut self, time: TimeSaid) {
@@ -122,10 +155,11 @@ impl Said {
     /// The days that all of them mean together.
     pub(super) fn day(&self) -> (Option<Days>, Option<String>) {
         let is_date = |days: &&Days| days.is_one() && days.how != How::Weekday;
-        let date = self.days.iter().find(is_date);
+        let said = self.days.iter().find(is_date);
         let weekday = self.days.iter().find(|days| days.how == How::Weekday);
         let several = self.days.iter().find(|days| !days.is_one());
-        match (date, weekday, several) {
+        let date = said.map(|date| in_stretch(date, several));
+        match (&date, weekday, several) {
             (Some(date), Some(weekday), _) if date.how == How::Around => {
                 let day = in_week(plus(date.first, -3), weekday.first.weekday());
                 (Some(Days::one(day, How::Day)), None)
@@ -134,7 +168,10 @@ impl Said {
                 let (date_name, weekday_name) = (written(date.first), weekday.first.strftime("%A"));
                 (Some(date.clone()), Some(format!("Is it {date_name}, or {weekday_name}?")))
             }
-            (Some(date), ..) => (Some(date.clone()), self.second_day(date)),
+            (Some(date), ..) => {
+                let second = said.and_then(|said| self.second_day(said));
+                (Some(date.clone()), second.or_else(|| self.outside()))
+            }
             (None, Some(weekday), Some(several)) => {
                 let day = in_week(several.first, weekday.first.weekday());
                 (Some(Days::one(day, How::Day)), None)
@@ -144,11 +181,28 @@ impl Said {
         }
     }
 
+    /// A doubt when a day was said that is none of the several days that were said as well.
+    pub(super) fn outside(&self) -> Option<String> {
+        let several = self.days.iter().find(|days| !days.is_one())?;
+        let date = self.days.iter().find(|days| days.is_one() && days.how != How::Weekday)?;
+        let date = in_stretch(date, Some(several));
+        let (first, last) = (written(several.first), written(plus(several.end, -1)));
+        (!several.has(date.first)).then(|| format!("Is it {}, or between {first} and {last}?", written(date.first)))
+    }
+
     /// A doubt when another day of the same kind was said.
     fn second_day(&self, first: &Days) -> Option<String> {
         let mut others = self.days.iter().filter(|days| days.how == first.how && days.first != first.first);
         others.next().map(|other| format!("Is it {}, or {}?", written(first.first), written(other.first)))
     }
+}
+
+/// `The 20th of next month` is a day of that month, not of this one.
+fn in_stretch(date: &Days, several: Option<&Days>) -> Days {
+    let Some(several) = several.filter(|_| date.how == How::Nth && date.problem.is_none()) else { return date.clone() };
+    let mut dates = (0..LONGEST_MONTH).map(|more| plus(several.first, more)).take_while(|one| several.has(*one));
+    let same = dates.find(|one| one.day() == date.first.day());
+    same.map_or_else(|| date.clone(), |one| Days::one(one, How::Nth))
 }
 
 fn between(first: &Days, last: &Days) -> Days {

@@ -14,6 +14,8 @@ pub(super) enum Sense {
     DateRange,
     /// From `{nth}` to `{nth}` of `{month}`.
     DayRange,
+    /// `{dur}` after `{date}`.
+    DateAhead,
     /// From `{date}` on.
     DateOn,
     /// After `{date}` or `{month}`.
@@ -26,6 +28,8 @@ pub(super) enum Sense {
     Part(i8, i8),
     /// At `{t}`.
     At,
+    /// `{n}` minutes before `{hour}`.
+    AtBefore,
     /// From `{t}` to `{t}`.
     Range,
     /// Until `{t}`.
@@ -48,6 +52,8 @@ pub(super) enum Sense {
     Repeat(RepeatSense),
     /// On `{days}`, or every day, at a part of the day, in hours.
     RepeatPart(i8, i8),
+    /// Again and again, but how often has to be asked: `every third Monday`.
+    Unclear,
     /// `{n}` times.
     Times,
     /// Until `{date}`.
@@ -124,8 +130,10 @@ pub(super) enum ClockSense {
     MinutesPast,
     /// `{n}` minutes to `{n}`.
     MinutesTo,
-    /// `{n}` hours, `{n}` minutes.
+    /// `{n}` hours, `{n}` minutes, on a clock of 24 hours.
     HourMinutes,
+    /// `{n}` hours, `{minutes}` minutes, in either half of the day.
+    Spoken,
     /// As somebody calls it in their preferences.
     Named(&'static str),
 }
@@ -164,8 +172,10 @@ pub(super) enum RepeatSense {
     MonthDay,
     /// On the `{nth}` `{weekday}` of a month.
     NthWeekday,
-    /// On the last `{weekday}` of a month.
-    LastWeekday,
+    /// On such a `{weekday}` of a month; -1 is the last.
+    Place(i8),
+    /// On all days but `{days}`.
+    Except,
     /// On `{month}` `{nth}` of a year.
     YearDay,
 }

@@ -11,6 +11,10 @@ use crate::zone::Zone;
 
 /// The last minute of a day and one more.
 const DAY: i32 = 24 * 60;
+/// The most days that are looked at one by one.
+const A_MONTH: i32 = 31;
+/// The most times that are offered to choose from: those of a week.
+const MOST_CHOICES: usize = 7;
 
 /// What is needed to settle a time.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +44,12 @@ pub(super) struct When {
     pub(super) has_date: bool,
     /// Whether a time was said.
     pub(super) has_time: bool,
+    /// How many minutes it takes, where that and not its end was said.
+    pub(super) length: Option<i64>,
+    /// The hours that were said, on each of the days of which one is meant.
+    pub(super) either: Vec<(DateTime, DateTime)>,
+    /// Whether one of the doubts is too great to go on.
+    pub(super) is_open: bool,
     /// What may be meant in two ways.
     pub(super) doubts: Vec<String>,
     /// What cannot be.
@@ -50,6 +60,7 @@ impl Wall<'_> {
     /// When something new is to be.
     pub(super) fn create(&self, said: &Said, repeat: Option<Repeat>) -> When {
         let mut when = self.settle(said, repeat);
+        self.choose_day(said, &mut when);
         if when.problems.is_empty()
             && when.rule.is_none()
             && let Some((start, end)) = when.span
@@ -61,6 +72,20 @@ impl Wall<'_> {
         when
     }
 
+    /// Hours that were said with several days are not to be lost: the first day is taken, to be asked about.
+    fn choose_day(&self, said: &Said, when: &mut When) {
+        let Some(last) = when.either.last().copied() else { return };
+        when.either.retain(|(start, _)| *start >= self.now);
+        let first = when.either.first().copied().unwrap_or(last);
+        when.doubts.push(format!("Is it on {}, on another of these days, or on each?", written(first.0.date())));
+        when.is_open = true;
+        when.span = Some(first);
+        let is_exact = matches!(said.time, Some(TimeSaid::At(_) | TimeSaid::Range(..)));
+        if !is_exact || when.either.len() > MOST_CHOICES {
+            when.either.clear();
+        }
+    }
+
     /// Which stretch of time is asked about.
     pub(super) fn ask(&self, said: &Said) -> When {
         let mut said = said.clone();
@@ -68,7 +93,7 @@ impl Wall<'_> {
             TimeSaid::At(clock) if clock.is_named => TimeSaid::After(clock),
             time => time,
         });
-        let mut when = self.settle(&said, None);
+        let mut when = When { either: Vec::new(), ..self.settle(&said, None) };
         if let (None, Some(onward)) = (when.span, &said.onward) {
             let first = onward.first.to_datetime(jiff::civil::Time::midnight());
             when.span = Some((first, at(plus(onward.first, 365), 0)));
@@ -78,8 +103,9 @@ impl Wall<'_> {
     }
 
     fn settle(&self, said: &Said, repeat: Option<Repeat>) -> When {
-        let mut when = When { doubts: said.doubts.clone(), ..When::default() };
+        let mut when = When { doubts: said.doubts.clone(), is_open: said.is_open, ..When::default() };
         let (day, doubt) = said.day();
+        when.is_open |= doubt.is_some() && said.outside().is_some();
         when.doubts.extend(doubt);
         when.problems.extend(said.days.iter().filter_map(|days| days.problem.clone()));
         when.problems.extend(said.time.iter().flat_map(|time| time.clocks()).filter_map(super::hours::Clock::problem));
@@ -130,12 +156,13 @@ impl Wall<'_> {
                 let start = settle(clock);
                 let length = said.length.and_then(super::lengths::Length::in_all);
                 let length = length.unwrap_or_else(|| self.preferences.default_minutes.into());
-                Minutes { start, end: start.saturating_add(i32::try_from(length).unwrap_or(DAY)), is_vague: false }
+                let end = start.saturating_add(i32::try_from(length).unwrap_or(DAY));
+                Minutes { start, end, is_vague: false, length: Some(length) }
             }
             TimeSaid::Until(clock) | TimeSaid::Before(clock) => {
-                Minutes { start: 0, end: settle(clock), is_vague: true }
+                Minutes { start: 0, end: settle(clock), is_vague: true, length: None }
             }
-            TimeSaid::After(clock) => Minutes { start: settle(clock), end: DAY, is_vague: true },
+            TimeSaid::After(clock) => Minutes { start: settle(clock), end: DAY, is_vague: true, length: None },
             TimeSaid::Range(from, to) => {
                 let Some((start, end)) = settle_range(from, to, hint, self.preferences) else {
                     let (from, to) = (from.written(), to.written());
@@ -145,7 +172,7 @@ impl Wall<'_> {
                 if start.is_doubtful {
                     when.doubts.push(format!("Is {} in the morning or in the evening?", from.written()));
                 }
-                Minutes { start: start.minute, end: end.minute, is_vague: false }
+                Minutes { start: start.minute, end: end.minute, is_vague: false, length: None }
             }
         };
         when.has_time = !minutes.is_vague;
@@ -192,6 +219,7 @@ impl Wall<'_> {
         let (start, end) = (at(days.first, 0), at(days.end, 0));
         let (span, is_vague) = match (minutes, part) {
             (Some(minutes), _) if days.is_one() => {
+                when.length = minutes.length;
                 ((at(days.first, minutes.start), at(days.first, minutes.end)), minutes.is_vague)
             }
             (None, Some((from, to))) if days.is_one() => ((at(days.first, from), at(days.first, to)), true),
@@ -205,9 +233,11 @@ impl Wall<'_> {
                 when.has_time = true;
                 ((start, end), false)
             }
-            // A time on some day of several, which are to be looked through.
+            // Some day of several, which are to be looked through.
             _ => {
                 when.has_time = false;
+                let hours = minutes.map(|minutes| (minutes.start, minutes.end)).or(part);
+                when.either = hours.map(|hours| on_each(days, hours)).unwrap_or_default();
                 ((start, end), true)
             }
         };
@@ -234,6 +264,12 @@ impl Wall<'_> {
     }
 }
 
+/// The same hours on each of some days.
+fn on_each(days: &Days, (from, to): (i32, i32)) -> Vec<(DateTime, DateTime)> {
+    let dates = (0..A_MONTH).map(|more| plus(days.first, more)).take_while(|date| days.has(*date));
+    dates.map(|date| (at(date, from), at(date, to))).collect()
+}
+
 /// The same day of the week, after now, as it is written in answers.
 pub(super) fn next_weekday(date: Date, now: DateTime) -> String {
     let mut next = in_week(now.date(), date.weekday());
@@ -254,4 +290,6 @@ pub(super) struct Minutes {
     start: i32,
     end: i32,
     is_vague: bool,
+    /// How long that is, where it was said so.
+    length: Option<i64>,
 }

@@ -95,6 +95,10 @@ pub(super) struct Words {
     pub(super) targets: &'static [&'static str],
     /// Words after which the old time comes.
     pub(super) instead_of: &'static [&'static str],
+    /// Words about when something repeats: where nothing reads them, it is not clear how often it is.
+    pub(super) loose: &'static [&'static str],
+    /// Words that a zone ends or begins with: `London time`.
+    pub(super) zone_words: &'static [&'static str],
     /// Words that a title neither begins nor ends with.
     pub(super) stops: &'static [&'static str],
     /// Words that name nothing.

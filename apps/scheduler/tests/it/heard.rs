@@ -211,6 +211,11 @@ async fn a_model_that_reads_more_of_a_series() {
             "Only the one on Tuesday 13 January, or all",
         ),
         (
+            "Move all piano lessons next week to 6pm",
+            json!({ "event_type": "modify", "start_time": six }),
+            "Only the one on Tuesday 13 January, or all",
+        ),
+        (
             "Cancel piano on Tuesday",
             json!({ "event_type": "cancel", "scope": "all" }),
             "Is only the one on Tuesday 13 January meant?",

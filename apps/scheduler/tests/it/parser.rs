@@ -3,6 +3,7 @@
 mod asking;
 mod cases;
 mod languages;
+mod misheard;
 mod score;
 
 use superstep::core::time::Time;

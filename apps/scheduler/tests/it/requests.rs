@@ -345,3 +345,47 @@ async fn a_time_that_is_over() {
         assert_eq!(soccer.span.start, time("2026-01-12T14:00:00-05:00"), "{words}");
     }
 }
+
+/// R-FAM-101, R-FAM-86: a time on one of several days is planned when the day was chosen, at that time.
+#[tokio::test]
+async fn the_day_is_chosen_and_the_time_stays() {
+    let stage = Stage::new(Vec::new()).await;
+    let waits = stage.say("Soccer this weekend at 3pm").await;
+    let shown = &waits.questions()[0].value;
+    assert_eq!(shown["question"], "Is it on Saturday 10 January, on another of these days, or on each?");
+    assert!(stage.board().await.events.is_empty());
+    let sunday = shown["choices"][1]["id"].clone();
+    let done = stage.answer(json!({ "fields": { "start_time": sunday } })).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    let board = stage.board().await;
+    assert_eq!(board.events.values().next().unwrap().span.start, time("2026-01-11T15:00:00-05:00"));
+    // A yes is to the day that was named.
+    let stage = Stage::new(Vec::new()).await;
+    stage.say("Soccer this weekend at 3pm").await;
+    let done = stage.answer(json!({ "fields": { "confirm": true } })).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    let board = stage.board().await;
+    assert_eq!(board.events.values().next().unwrap().span.start, time("2026-01-10T15:00:00-05:00"));
+}
+
+/// R-FAM-104, R-FAM-83: where no time is found it is told where one was looked for.
+#[tokio::test]
+async fn where_a_time_was_looked_for_is_told() {
+    let rows = [
+        ("Schedule ballet for Emma on Saturday", false, "on Saturday 10 January"),
+        ("Schedule ballet for Emma on Saturday afternoon", false, "on Saturday 10 January, 12:00 pm to 5:00 pm"),
+        ("Schedule ballet for Emma this weekend", false, "from Saturday 10 January to Sunday 11 January"),
+        // Neither day nor time is said, so that is asked first.
+        ("Schedule ballet for Emma", true, "in the next two weeks"),
+    ];
+    let month = Span::new(time("2026-01-08T00:00:00-05:00"), time("2026-01-31T00:00:00-05:00")).unwrap();
+    for (words, is_asked, stretch) in rows {
+        let stage = Stage::new(vec![Event { span: month, ..dentist() }]).await;
+        let mut waits = stage.say(words).await;
+        if is_asked {
+            waits = stage.answer(json!({ "fields": { "confirm": true } })).await;
+        }
+        let question = waits.questions()[0].value["question"].as_str().unwrap().to_owned();
+        assert_eq!(question, format!("I found no free time {stretch}. When would it suit you?"), "{words}");
+    }
+}

@@ -1,6 +1,6 @@
 //! The scheduler: sentences with known meaning, read by rules.
 
-use superstep_scheduler::eval::{Row, SURE, Score, eval, sentences};
+use superstep_scheduler::eval::{Aspect, Row, SURE, Score, eval, sentences};
 
 use super::BELOW;
 use crate::failure::Failure;
@@ -31,13 +31,39 @@ fn show(score: &Score, is_enough: bool, out: &Out) {
 }
 
 fn line(row: &Row, widest: usize) -> String {
-    let verdict = match (row.wrong.is_empty(), row.known_gap.is_some(), row.confidence >= SURE) {
+    let room = width().saturating_sub(widest + 16);
+    format!("{}  {:<5}  {:.2}  {}", padded(&row.id, widest), verdict(row), row.confidence, cut(&row.text, room))
+}
+
+/// What became of a sentence, as the score counts it: a title alone is a matter of taste.
+fn verdict(row: &Row) -> &'static str {
+    let is_right = row.wrong.keys().all(|aspect| *aspect == Aspect::Title);
+    match (is_right, row.known_gap.is_some(), row.confidence >= SURE) {
         (true, _, _) => "right",
         (false, true, _) => "gap",
         // What is not sure is asked about.
         (false, false, false) => "asked",
         (false, false, true) => "WRONG",
-    };
-    let room = width().saturating_sub(widest + 16);
-    format!("{}  {verdict:<5}  {:.2}  {}", padded(&row.id, widest), row.confidence, cut(&row.text, room))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-FAM-103: the word beside a sentence agrees with the count below.
+    #[test]
+    fn a_title_alone_is_not_wrong() {
+        let rows = [
+            (vec![], 0.95, "right"),
+            (vec![Aspect::Title], 0.95, "right"),
+            (vec![Aspect::Time], 0.6, "asked"),
+            (vec![Aspect::Time, Aspect::Title], 0.95, "WRONG"),
+        ];
+        for (wrong, confidence, expected) in rows {
+            let wrong = wrong.into_iter().map(|aspect| (aspect, String::new())).collect();
+            let row = Row { id: "s001".to_owned(), text: "Soccer".to_owned(), confidence, wrong, known_gap: None };
+            assert_eq!(verdict(&row), expected, "{row:?}");
+        }
+    }
 }

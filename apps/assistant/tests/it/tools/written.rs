@@ -106,7 +106,9 @@ proptest! {
         let read = read_by_googlesql(&sent);
         let read = read.ok_or_else(|| TestCaseError::fail(format!("{sql:?} is sent as {sent:?}, which does not end")))?;
         let tables = read.iter().filter(|word| *word == "from").count();
-        let is_hidden = read.iter().any(|word| matches!(word.as_str(), "email" | ";" | "drop"));
+        let has = |wanted: &str| read.iter().any(|word| word == wanted);
+        // Of another table it is no secret.
+        let is_hidden = has(";") || has("drop") || (has("email") && has("customers"));
         prop_assert!(tables <= 1 && !is_hidden, "{sql:?} is sent as {sent:?}");
     }
 }

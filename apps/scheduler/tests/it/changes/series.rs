@@ -151,6 +151,40 @@ async fn the_next_one_of_a_picked_series_is_meant() {
     assert_eq!(moved.span, span("2026-01-13T18:00:00-05:00", "2026-01-13T19:00:00-05:00"));
 }
 
+/// R-FAM-98, R-FAM-83, R-FAM-102: all of a week is neither all of the series nor one of it: it is asked before anything is
+/// done.
+#[tokio::test]
+async fn all_of_some_days_is_asked() {
+    let rows = [
+        ("Cancel all piano lessons next week", "Only the one on Tuesday 13 January, or all of them?"),
+        ("Cancel all piano lessons in March", "Only the one on Tuesday 3 March, or all of them?"),
+        ("Move all piano lessons next week to 6pm", "Only the one on Tuesday 13 January, or all of them?"),
+    ];
+    for (words, question) in rows {
+        let stage = Stage::new(vec![piano()]).await;
+        let waits = stage.say(words).await;
+        assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{words}");
+        assert_eq!(waits.questions()[0].value["question"], question, "{words}");
+        assert_eq!(*stage.board().await.events["piano"], piano(), "{words}");
+        check_done(&stage.answer(json!({ "text": "Cancel all piano lessons" })).await.state);
+        assert!(stage.board().await.events.is_empty(), "{words}");
+    }
+}
+
+/// R-FAM-83, R-FAM-92: who is asked before all of a series is cancelled is told that it is all of it.
+#[tokio::test]
+async fn the_question_tells_how_much_is_cancelled() {
+    let rows = [
+        ("Cancel all piano lessons", "Shall I cancel all of “Piano”?"),
+        ("Cancel piano on Tuesday", "Shall I cancel “Piano” on Tuesday 13 January, 5:00 pm to 6:00 pm?"),
+    ];
+    for (words, question) in rows {
+        let stage = Stage::new(vec![piano()]).await;
+        ask_always(&stage).await;
+        assert_eq!(stage.say(words).await.questions()[0].value["question"], question, "{words}");
+    }
+}
+
 /// R-FAM-98, R-FAM-86: a time in the form says which lesson is cancelled; where there is none, nothing is.
 #[tokio::test]
 async fn the_lesson_of_the_form_is_cancelled() {
