@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::program::python_with;
@@ -21,12 +21,20 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Starts a collector; the packages are got first, once, to a folder beside what Cargo builds.
+    /// Gets the packages, once, to a folder beside what Cargo builds; its Python has them.
+    ///
+    /// # Errors
+    /// When there is no Python, or the packages cannot be had.
+    pub fn install(target: &Path) -> Result<PathBuf, String> {
+        python_with(&target.join("collector"), &PACKAGES)
+    }
+
+    /// Starts a collector; the packages are got first where they are missing.
     ///
     /// # Errors
     /// When there is no Python, the packages cannot be had, or it does not start.
     pub fn start(target: &Path) -> Result<Self, String> {
-        let python = python_with(&target.join("collector"), &PACKAGES)?;
+        let python = Self::install(target)?;
         let failed = |error: std::io::Error| format!("the collector did not start: {error}");
         let mut command = Command::new(python);
         command.args(["-c", PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped());

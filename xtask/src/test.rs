@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use superstep_cluster::McpServers;
+use superstep_cluster::{Collector, McpServers};
 
 use crate::workspace::{WEIGHTS, Workspace};
 use crate::{conformance, count, langgraph, python, servers, sim, spec, studio, tidy, torture, weights};
@@ -121,7 +121,7 @@ fn perform(workspace: &Workspace, work: &Work, quick: bool) -> Result<Vec<String
         Work::Weights => return weights::check(workspace),
         Work::Cargo { arguments, environment } => call(workspace, arguments, environment),
         Work::Nextest => ensure_nextest(workspace),
-        Work::Servers => servers::ensure().and_then(|()| ensure_mcp_servers(workspace)),
+        Work::Servers => servers::ensure().and_then(|()| ensure_programs(workspace)),
         Work::Sim => sim::check(workspace, if quick { "20000" } else { "200000" }),
         Work::Torture => torture::check(workspace),
         Work::Tidy => tidy::run(workspace, &[]),
@@ -170,9 +170,11 @@ fn call(workspace: &Workspace, arguments: &[&str], environment: &[(&str, &str)])
     if status.success() { Ok(()) } else { Err(format!("{spoken} ended with {status}")) }
 }
 
-/// The servers that others wrote, where the tests look for them.
-fn ensure_mcp_servers(workspace: &Workspace) -> Result<(), String> {
-    McpServers::ensure(workspace.target()?.join("mcp-servers")).map(drop)
+/// The MCP servers that others wrote and what our collector needs, where the tests look for them.
+fn ensure_programs(workspace: &Workspace) -> Result<(), String> {
+    let target = workspace.target()?;
+    McpServers::ensure(target.join("mcp-servers"))?;
+    Collector::install(&target).map(drop)
 }
 
 fn ensure_nextest(workspace: &Workspace) -> Result<(), String> {

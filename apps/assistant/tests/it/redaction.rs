@@ -29,6 +29,8 @@ fn secrets() -> Value {
 #[tokio::test]
 async fn secrets_of_a_tool_are_nowhere() {
     let folder = std::env::temp_dir().join(format!("superstep-assistant-redaction-{}", std::process::id()));
+    // The number of a process comes again, and one that died left its folder.
+    drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("sessions.db");
     let file = Sqlite::open(&path).unwrap();

@@ -133,7 +133,10 @@ pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("superstep-debate-{name}-{}", std::process::id())))
+        let folder = std::env::temp_dir().join(format!("superstep-debate-{name}-{}", std::process::id()));
+        // The number of a process comes again, and one that died left its folder.
+        drop(std::fs::remove_dir_all(&folder));
+        Self(folder)
     }
 
     pub(crate) fn path(&self) -> &Path {

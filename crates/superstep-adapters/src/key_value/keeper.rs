@@ -20,7 +20,7 @@ use super::room::Room;
 use super::{lease, listing, upkeep};
 
 /// How long the end of a store waits for what is still to be done.
-const PARTING: Duration = Duration::from_secs(2);
+const PARTING: Duration = Duration::from_secs(5);
 /// How long to wait before something that failed is tried again.
 const PAUSE: Duration = Duration::from_millis(200);
 

@@ -2,6 +2,7 @@
 //!
 //! Nothing here is a failure of a model: a server that is away is a tool that failed, one that is silent took too long.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use rmcp::ServiceError;
@@ -56,11 +57,19 @@ pub(super) fn of_greeting(server: &str, error: &ClientInitializeError, tail: &st
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
             nonsense(server, "initialize")
         }
+        // It ended before the greeting was written, rather than before it was answered.
+        ClientInitializeError::TransportError { error, .. } if is_broken_pipe(error) => {
+            failed(server, format_args!("ended before it answered{tail}"))
+        }
         ClientInitializeError::TransportError { error, .. } => {
             failed(server, format_args!("cannot be reached: {}{tail}", of_way(error)))
         }
         error => failed(server, format_args!("cannot be reached: {}{tail}", reasons(error))),
     }
+}
+
+fn is_broken_pipe(error: &DynamicTransportError) -> bool {
+    error.error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
 /// What is wrong between us, without the names of the library's types; those of HTTP do not tell their cause by themselves.

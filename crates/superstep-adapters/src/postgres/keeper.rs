@@ -24,7 +24,7 @@ const JOURNEY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_se
 /// How long a thread that was given back waits for others, to be told together with them.
 const MOMENT: Duration = Duration::from_millis(5);
 /// How long the end of a store waits for the server.
-const PARTING: Duration = Duration::from_secs(2);
+const PARTING: Duration = Duration::from_secs(5);
 
 /// What there is to do.
 pub(super) enum Note {

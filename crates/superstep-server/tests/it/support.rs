@@ -325,6 +325,8 @@ impl Scratch {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("superstep-server-{}-{number}", std::process::id()));
+        // The number of a process comes again, and one that died left its folder.
+        drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         Self(folder)
     }

@@ -68,6 +68,8 @@ mod tests {
 
     fn folder(name: &str) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("superstep-settings-{}-{name}", std::process::id()));
+        // The number of a process comes again, and one that died left its folder.
+        drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         folder
     }

@@ -1,5 +1,7 @@
 //! Ready-made agents, with models that are scripts.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 use superstep::core::message::Role;
 use superstep::model::{Reply, Scripted};
@@ -30,6 +32,14 @@ pub(crate) async fn weather(city: String) -> String {
 #[tool(destructive)]
 pub(crate) async fn delete(path: String) -> String {
     format!("{path} is gone")
+}
+
+/// A database that is not there yet, in a folder of its own; nothing is left of an earlier run of the test.
+fn fresh_file(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("agents-{name}"));
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder.join("threads.db")
 }
 
 /// A call of `weather`.

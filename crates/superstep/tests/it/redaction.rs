@@ -81,6 +81,8 @@ impl Disk {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("superstep-redaction-{}-{number}", std::process::id()));
+        // The number of a process comes again, and one that died left its folder.
+        drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         let store = Sqlite::options().compression(false).open(folder.join("threads.db")).unwrap();
         Self { folder, store, seen: String::new() }

@@ -12,7 +12,8 @@ use superstep_adapters::key_value::KeyValueStore;
 use super::plain::Plain;
 use super::{diary, pages, run, until, write};
 
-const LIFE: Duration = Duration::from_secs(2);
+/// Longer than a busy machine takes from a write to the next look at it.
+const LIFE: Duration = Duration::from_secs(8);
 
 fn listed(store: &impl Checkpointer) -> Vec<String> {
     let threads = block_on(store.threads(&ThreadsQuery::default())).unwrap();

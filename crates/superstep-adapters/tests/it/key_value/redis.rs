@@ -95,7 +95,7 @@ fn settings_that_take_something_away_are_told() {
 #[test]
 fn a_server_that_was_killed_has_everything() {
     let server = Own::start("killed");
-    let redis = block_on(options().patience(Duration::from_millis(300)).connect(&server.0.url())).unwrap();
+    let redis = block_on(options().patience(Duration::from_secs(5)).connect(&server.0.url())).unwrap();
     let graph = diary(KeyValueStore::open(redis).unwrap(), 2_000);
     for round in 1..=3 {
         assert_eq!(write(&graph, "t", round * 5), round * 5);

@@ -65,7 +65,7 @@ fn a_silent_collector_does_not_stop_the_export() {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["otlp::trouble::inside_of_a_patient_program", "--exact", "--nocapture"]).env(INSIDE, "1");
     program.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{}", listener.local_addr().unwrap()));
-    program.env("OTEL_EXPORTER_OTLP_TIMEOUT", "200");
+    program.env("OTEL_EXPORTER_OTLP_TIMEOUT", "5000");
     let mut program = program.spawn().unwrap();
     let (silent, _) = listener.accept().unwrap();
     let answering = std::thread::spawn(move || {

@@ -83,6 +83,8 @@ impl Cluster {
         let file = self.folder().join("pgbouncer.ini");
         std::fs::write(&file, settings).unwrap();
         run(postgres("pgbouncer").unwrap().arg("-d").arg(file)).unwrap();
+        // It may say that it runs before it listens.
+        super::until(|| std::net::TcpStream::connect(("127.0.0.1", port)).ok());
         std::fs::write(place, port.to_string()).unwrap();
         port
     }

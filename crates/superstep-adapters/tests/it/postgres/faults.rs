@@ -41,18 +41,24 @@ fn a_run_survives_the_end_of_its_connections() {
     let (cluster, name) = (Cluster::shared(), schema());
     let url = format!("{}&application_name={name}", cluster.url());
     let store = block_on(options().connect(&url)).unwrap();
-    let is_done = Arc::new(AtomicBool::new(false));
-    let watched = is_done.clone();
+    let (is_done, has_begun) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (watched, begun) = (is_done.clone(), has_begun.clone());
     let end =
         format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = '{name}'");
     let ending = std::thread::spawn(move || {
         let mut ended = 0;
         while !watched.load(Ordering::Relaxed) {
             ended += cluster.query(&end).parse::<usize>().unwrap();
+            begun.store(ended > 0, Ordering::Relaxed);
         }
         ended
     });
-    check(&store, 12, Durability::Sync, |_| ());
+    // The second half is walked while connections are ended.
+    check(&store, 12, Durability::Sync, move |steps| {
+        while steps == 6 && !has_begun.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+    });
     is_done.store(true, Ordering::Relaxed);
     assert!(ending.join().unwrap() > 0, "nothing was ended, so nothing was shown");
 }

@@ -24,7 +24,7 @@ fn agent(model: &Scripted, approval: HumanApproval, store: impl Into<SharedCheck
 /// process runs the tools and does not ask the model again.
 #[tokio::test]
 async fn an_answer_after_a_restart_does_not_ask_the_model_again() {
-    let file = format!("{}/approval-{}.db", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    let file = fresh_file("approval");
     let open = || Sqlite::open(&file).unwrap();
     let before = Scripted::new([deletes()]);
     let paused = agent(&before, HumanApproval::new(), open()).run("Clean up").thread("t").await.unwrap();
@@ -45,8 +45,6 @@ async fn an_answer_after_a_restart_does_not_ask_the_model_again() {
         ["tool: not executed: we need it", "tool: a is gone", "tool: 18 degrees in Rome", "model: Done."]
     );
     assert_eq!((before.requests().len(), after.requests().len()), (1, 1));
-    drop(agent);
-    std::fs::remove_file(&file).unwrap();
 }
 
 /// R-FWK-86: each call may be a question of its own; a person approves, edits, rejects or gives the result, in any order.

@@ -171,7 +171,7 @@ async fn what_the_supervisor_did_before_is_kept() {
 /// does not work again.
 #[tokio::test]
 async fn a_question_inside_an_agent_is_answered_later() {
-    let file = format!("{}/teams-{}.db", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    let file = fresh_file("teams");
     let build = |head: &Scripted, cleaner: &Scripted, poet: &Scripted| {
         let cleaner = member("cleaner", "Deletes.", react_agent(cleaner.clone(), [delete()]));
         let poet = member("poet", "Writes.", react_agent(poet.clone(), Tools::default()));
@@ -194,8 +194,6 @@ async fn a_question_inside_an_agent_is_answered_later() {
     assert_eq!(said[4..], ["It is gone.", back[0], back[1], "A poem.", back[0], back[1], "All done."]);
     assert_paired(&done.state.messages);
     assert_eq!((requests(&cleaner).len(), poet.requests().len()), (1, 0));
-    drop(team);
-    std::fs::remove_file(&file).unwrap();
 }
 
 /// R-FWK-11: agents are called as often as told in a turn; then the supervisor must answer, and leaves nothing open.

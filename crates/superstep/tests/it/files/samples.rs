@@ -103,6 +103,8 @@ pub(super) struct Folder(pub(super) PathBuf);
 impl Folder {
     pub(super) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("superstep-files-{name}-{}", std::process::id()));
+        // The number of a process comes again, and one that died left its folder.
+        drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         Self(folder.canonicalize().unwrap())
     }

@@ -42,6 +42,8 @@ async fn a_run_says_what_it_cost() {
 #[tokio::test]
 async fn prices_come_from_a_file() {
     let folder = std::env::temp_dir().join(format!("superstep-prices-{}", std::process::id()));
+    // The number of a process comes again, and one that died left its folder.
+    drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("prices.toml");
     writeln!(std::fs::File::create(&path).unwrap(), "[\"test/big\"]\ninput = 3\noutput = 15").unwrap();
