@@ -145,6 +145,32 @@ const checks = {
     return faults;
   },
 
+  /** Who answers a question that somebody else has answered is shown what is asked now. */
+  async twice(browser) {
+    const { page, faults, context } = await open(browser, { isRefused: true });
+    const id = await begin({ topic: "Should city centres be free of cars?", maxRounds: 2, approval: "each_round" });
+    const other = await context.newPage();
+    for (const tab of [page, other]) {
+      // Neither tab looks by itself whether the other has answered.
+      await tab.addInitScript(() => (window.setInterval = () => 0));
+      await tab.goto(`${base}/debate/${id}`);
+      await tab.waitForSelector("#approve", SLOW);
+    }
+    const asksAgain = (tab) => tab.waitForFunction(() => document.querySelectorAll(".turn[data-round='2']").length >= 2 && document.querySelector("#approve"), null, SLOW);
+    await page.bringToFront();
+    await page.click("#approve");
+    await asksAgain(page);
+    await other.bringToFront();
+    const refused = other.waitForResponse((response) => response.url().includes("/approval"), SLOW);
+    await other.click("#approve");
+    assert.equal((await refused).status(), 409);
+    await asksAgain(other);
+    await other.getByRole("button", { name: "End here" }).click();
+    await status(other, "completed");
+    await assertSame(other);
+    return faults;
+  },
+
   async reload(browser) {
     const { page, faults } = await open(browser);
     const id = await begin({ topic: "Should homework be abolished?", maxRounds: 6, factCheck: "each_round" });

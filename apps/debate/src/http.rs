@@ -308,11 +308,18 @@ fn streamed(feed: Feed, (format, after): (Format, Option<u64>), heading: Value, 
 
 /// Waits for the end of the run, and gives what there is then.
 async fn waited(desk: &Desk, platform: &Platform, mut feed: Feed) -> Result<Response, Problem> {
-    while feed.next().await.is_some() {}
-    match feed.end() {
-        Some(FeedEnd::Shutdown) => return Err(Problem::closing()),
-        Some(FeedEnd::Failed(problem)) => return Err(Problem::clone(problem)),
-        _ => {}
+    let mut heard = None;
+    loop {
+        while let Some(told) = feed.next().await {
+            heard = Some(told.number());
+        }
+        match feed.end() {
+            Some(FeedEnd::Shutdown) => return Err(Problem::closing()),
+            Some(FeedEnd::Failed(problem)) => return Err(Problem::clone(problem)),
+            // It still runs: what was missed is read, then waited on.
+            Some(FeedEnd::TooSlow) => feed = desk.watch(&feed.thread().clone(), heard).await?,
+            _ => break,
+        }
     }
     let record = desk.known(feed.thread()).await?;
     if let Some(failure) = record.failure.as_ref().filter(|_| record.status == RunStatus::Failed) {

@@ -188,7 +188,7 @@ async fn line(
         // A terminal that is gone shows itself when a line is read.
         let _ = write!(stderr, "   {name}{}{leave}: ", form.hint()).and_then(|()| stderr.flush());
         let typed = tokio::select! {
-            typed = tokio::task::spawn_blocking(read_line) => typed.ok().flatten()?,
+            typed = read_line() => typed?,
             () = interrupts.next() => {
                 out.note("");
                 return None;
@@ -204,10 +204,15 @@ async fn line(
     }
 }
 
-fn read_line() -> Option<String> {
-    let mut line = String::new();
-    let read = std::io::stdin().read_line(&mut line).ok()?;
-    (read > 0).then_some(line)
+/// A line from the keyboard, read by a thread of its own: nothing can stop it, and the runtime would wait for it at its end.
+async fn read_line() -> Option<String> {
+    let (typed, is_typed) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line).unwrap_or_default();
+        typed.send((read > 0).then_some(line))
+    });
+    is_typed.await.ok().flatten()
 }
 
 /// Asks whether to go on.

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use superstep::Code;
 use superstep::core::id::ThreadId;
@@ -12,6 +13,9 @@ use crate::failure::Failure;
 use crate::graphs;
 use crate::setup::Setup;
 
+/// How long the end waits for stores to be closed.
+const CLOSING: Duration = Duration::from_secs(3);
+
 /// Runs something that needs a runtime.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -20,8 +24,8 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
             .help("there may be too many processes on this machine")
     })?;
     let done = runtime.block_on(work);
-    // Somebody may still be waiting for a line from the keyboard.
-    runtime.shutdown_background();
+    // What still runs lets go of the stores, and the last to do so closes them.
+    runtime.shutdown_timeout(CLOSING);
     done
 }
 

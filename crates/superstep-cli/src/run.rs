@@ -175,18 +175,22 @@ fn unread(place: &str, error: &std::io::Error) -> Failure {
     Failure::new(Code::InputInvalid, format!("`{place}` cannot be read: {}", error.kind()))
 }
 
-/// A command that would be right.
+/// A command that would be right; where nothing is needed, what there is.
 fn example(graph: &dyn Served) -> String {
     let schema = graph.input_schema();
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let fields = schema["properties"].as_object().into_iter().flatten();
+    let fields = || schema["properties"].as_object().into_iter().flatten();
     // What may be left out is.
     let is_needed = |name: &str, field: &Value| match required.is_empty() {
         true => field.get("default").is_none() && !is_nullable(field) && field["type"].is_string(),
         false => required.contains(&name),
     };
-    let fields = fields.filter(|(name, field)| is_needed(name, field));
-    let input: Map<String, Value> = fields.map(|(name, field)| (name.clone(), sample(field))).collect();
+    let needed = fields().filter(|(name, field)| is_needed(name, field));
+    let input: Map<String, Value> = needed.map(|(name, field)| (name.clone(), sample(field))).collect();
+    if input.is_empty() {
+        let names: Vec<String> = fields().map(|(name, _)| format!("`{name}`")).collect();
+        return format!("its input may have {}", names.join(", "));
+    }
     format!("for example: superstep run {} --input {}", quoted(graph.name()), quoted(&Value::Object(input).to_string()))
 }
 

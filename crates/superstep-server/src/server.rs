@@ -26,7 +26,7 @@ pub struct Server {
     close: watch::Sender<bool>,
     /// What answers requests; ends by itself when it is told to close.
     listening: JoinSet<()>,
-    _others: JoinSet<()>,
+    others: JoinSet<()>,
     taken_up: usize,
 }
 
@@ -62,7 +62,7 @@ pub async fn serve(apps: Vec<App>, config: Config) -> Result<Server> {
     others.spawn(sweep(desk.clone()));
     let (later, taken_up) = (desk.clone(), found.count);
     others.spawn(async move { later.take_up_later(found).await });
-    Ok(Server { address, desk, close, listening, _others: others, taken_up })
+    Ok(Server { address, desk, close, listening, others, taken_up })
 }
 
 impl Server {
@@ -91,7 +91,7 @@ impl Server {
     }
 
     /// Stops in order, within ten seconds: no new runs, running ones finish their superstep and are saved, readers are
-    /// told, connections end.
+    /// told, connections end. What it has of the stores is let go of, so that whoever has the last of them closes them.
     pub async fn shutdown(mut self) {
         let begun = Instant::now();
         let drain = self.desk.config().drain.min(LONGEST - Duration::from_millis(1_500));
@@ -102,6 +102,8 @@ impl Server {
         // Readers that do not read are not waited for.
         let over = (Instant::now() + Duration::from_secs(1)).min(begun + LONGEST);
         let _ = timeout_at(over, self.listening.join_next()).await;
+        self.listening.shutdown().await;
+        self.others.shutdown().await;
     }
 }
 

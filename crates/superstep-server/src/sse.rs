@@ -50,7 +50,7 @@ pub trait View: Send + 'static {
     /// One told event as lines; none when it is of no interest.
     fn tell(&mut self, told: &Told) -> Vec<Line>;
 
-    /// What is said at the end of the run, after everything was told.
+    /// What is said at the end of the run, after everything was told; not when the server stops or the reader was too slow.
     fn end(&mut self) -> Vec<Line> {
         Vec::new()
     }
@@ -74,7 +74,7 @@ pub fn events(told: &Told) -> Vec<Line> {
 /// `event: shutdown`; a reader that was too slow gets a comment. Both come back with the last id they have.
 #[must_use]
 pub fn sse(feed: Feed, view: impl View) -> Response {
-    let sender = Sender { beat: Beat::new(feed.pace), feed, view, stage: Stage::Opening };
+    let sender = Sender { beat: Beat::new(feed.pace), feed, view, stage: Stage::Opening, heard: None };
     let body = Body::from_stream(stream::unfold(sender, |mut sender| async move {
         let text = sender.next().await?;
         Some((Ok::<Bytes, Infallible>(text.into()), sender))
@@ -93,6 +93,8 @@ struct Sender<V> {
     view: V,
     beat: Beat,
     stage: Stage,
+    /// The number of the last event that was heard.
+    heard: Option<u64>,
 }
 
 enum Stage {
@@ -125,6 +127,7 @@ impl<V: View> Sender<V> {
                 self.stage = Stage::Over;
                 return Some(self.last());
             };
+            self.heard = Some(told.number());
             self.view.prepare(&told).await;
             let lines = self.view.tell(&told);
             if !lines.is_empty() {
@@ -142,7 +145,7 @@ impl<V: View> Sender<V> {
                 let data = serde_json::to_string(problem).unwrap_or_default();
                 written(&[Line::new("problem", data)], None)
             }
-            _ => written(&self.view.end(), None) + ": the end\n\n",
+            _ => written(&self.view.end(), self.heard) + ": the end\n\n",
         }
     }
 }

@@ -1,6 +1,6 @@
 /** One debate in a component, and what a person may do to it. */
 import { useReducer } from "react";
-import { ask, post, type Problem } from "../shared/api";
+import { ask, post, Problem } from "../shared/api";
 import { useRun, type LineIs } from "../shared/listen";
 import { debateSource } from "./follow";
 import { answerTo, fresh, reduce, type Debate } from "./state";
@@ -40,7 +40,13 @@ export function useDebate(id: string): Listening {
       if (debate.status === "waiting") again();
     },
     answer: async (approved, note) => {
-      await post(`${address}/approval`, answerTo(debate.question, approved, note));
+      try {
+        await post(`${address}/approval`, answerTo(debate.question, approved, note));
+      } catch (problem) {
+        // Somebody else was quicker: what is asked now is another question, or none.
+        if (problem instanceof Problem && problem.status === 409) again();
+        throw problem;
+      }
       dispatch({ type: "answered" });
       again();
     },

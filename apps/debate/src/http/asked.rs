@@ -79,7 +79,10 @@ impl Opening {
     pub(crate) fn options(&self, before: Option<&ThreadRecord>) -> Result<Options, Problem> {
         let Some(before) = before else { return Ok(self.new_options()) };
         let (first, now) = (Options::read(&before.options), self.new_options());
+        let topic = before.title.as_deref();
         let differs = [
+            ("topic", topic.is_some_and(|topic| topic != self.topic.trim())),
+            ("maxRounds", now.max_rounds != first.max_rounds),
             ("approval", now.approval != first.approval),
             ("factCheck", now.fact_check != first.fact_check),
             ("model", now.named_model() != first.named_model()),

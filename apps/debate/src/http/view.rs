@@ -9,6 +9,8 @@ use superstep_server::{Line, Told, View};
 
 use crate::prompt::Role;
 
+const STOPPED: &str = "stopped";
+
 /// The view of a page.
 pub(super) struct Debating {
     /// `{id, topic, maxRounds, model, …}`.
@@ -18,11 +20,13 @@ pub(super) struct Debating {
     /// How many rounds are over.
     round: u64,
     has_begun: bool,
+    /// That it was stopped, once that is the last thing to tell: a server that stops goes on with it later.
+    stopped: Option<Line>,
 }
 
 impl Debating {
     pub(super) fn new(heading: Value, after: Option<u64>) -> Self {
-        Self { heading, after: after.unwrap_or(0), round: 0, has_begun: false }
+        Self { heading, after: after.unwrap_or(0), round: 0, has_begun: false, stopped: None }
     }
 
     fn lines(&mut self, told: &Told) -> Vec<Line> {
@@ -93,14 +97,22 @@ impl Debating {
     }
 
     fn stopped(&self) -> Line {
-        line("stopped", json!({ "round": self.round }))
+        line(STOPPED, json!({ "round": self.round }))
     }
 }
 
 impl View for Debating {
     fn tell(&mut self, told: &Told) -> Vec<Line> {
-        let lines = self.lines(told);
-        if told.number() > self.after { lines } else { Vec::new() }
+        let mut lines = self.lines(told);
+        if told.number() <= self.after {
+            lines.clear();
+        }
+        self.stopped = lines.pop_if(|line| line.event == STOPPED);
+        lines
+    }
+
+    fn end(&mut self) -> Vec<Line> {
+        self.stopped.take().into_iter().collect()
     }
 }
 

@@ -91,6 +91,34 @@ fn a_debate_survives_its_server() {
     }
 }
 
+/// R-SRV-18, R-DEB-32: a server that stops in order tells its readers so, and not that the debate was stopped: that goes on with
+/// the next server, for whoever comes back with the last number.
+#[cfg(unix)]
+#[test]
+fn a_debate_is_not_stopped_by_a_server_that_stops() {
+    let folder = Folder::empty("stopping");
+    let first = Served::start(&folder, &PACE);
+    let body = json!({ "topic": "Remote work", "maxRounds": 2, "format": "debate", "detach": true, "seed": 7 });
+    let mut stream = first.ask("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
+    let mut heard = vec![next(&mut stream).unwrap()];
+    first.stop();
+    while let Some(sent) = next(&mut stream) {
+        heard.push(sent);
+    }
+    assert_eq!(heard.pop().unwrap().1, "shutdown");
+    let id = heard[0].2["id"].as_str().unwrap().to_owned();
+    let last = heard.iter().rev().find_map(|(id, ..)| *id).unwrap();
+    let second = Served::start(&folder, &PACE);
+    let mut stream =
+        second.ask(&format!("GET /api/debate/{id}/stream?format=debate"), &format!("Last-Event-ID: {last}\r\n"), "");
+    while let Some(sent) = next(&mut stream) {
+        heard.push(sent);
+    }
+    assert_eq!(heard.last().unwrap().1, "debate_complete");
+    assert!(heard.iter().all(|(_, event, _)| event != "stopped"));
+    assert_eq!(turns(&heard).len(), 5);
+}
+
 /// R-SRV-19, R-SRV-20: a server that is killed beside another: that one goes on with its debate within twenty seconds, without
 /// being started anew, and no turn is spoken twice.
 #[test]

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod assistant;
+mod debates;
 mod demos;
 mod doctor;
 mod errors;

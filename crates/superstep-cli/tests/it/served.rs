@@ -29,6 +29,13 @@ impl Served {
         Self { child, address }
     }
 
+    /// Asks it to stop in order.
+    #[cfg(unix)]
+    pub(crate) fn stop(&self) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::TERM)
+            .unwrap();
+    }
+
     /// Sends a request, and gives what comes back as it comes.
     pub(crate) fn ask(&self, first: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(&self.address).unwrap();

@@ -29,6 +29,11 @@ fn a_server_says_where_it_is_answers_and_stops_in_order() {
     for line in ["review, talk, titles", "store   sqlite:.superstep/superstep.db", "stopping"] {
         assert!(said.stderr.contains(line), "{line}: {}", said.stderr);
     }
+    // The stores are closed: whoever copies a file now has all of it.
+    let files = std::fs::read_dir(folder.path().join(".superstep")).unwrap();
+    let files: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    let is_left = |file: &String| ["-wal", "-shm", "-holder-"].iter().any(|part| file.contains(part));
+    assert!(files.contains(&"superstep.db".to_owned()) && !files.iter().any(is_left), "{files:?}");
 }
 
 /// R-CLI-13: a second Ctrl-C does not wait for runs that take their time.

@@ -2,7 +2,8 @@
 //!
 //! A run is written down before its process takes the thread, and its thread is given back before its end is written down: for
 //! a moment it looks dead both times. So a run counts as dead only when nobody moved its thread at two looks in a row, and
-//! its record has been the same for a while. Time is measured by the clock of this process alone.
+//! its record has been the same for a while. Time is measured by the clock of this process, but for
+//! [`is_young`]: that compares with what another process wrote down.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
