@@ -44,3 +44,5 @@ mod squeeze;
 mod walk;
 #[cfg(any(feature = "firestore", feature = "mcp", feature = "models", feature = "otlp", feature = "s3"))]
 mod web;
+#[cfg(feature = "sqlite")]
+mod write_ahead;

@@ -111,8 +111,9 @@ impl Models {
     }
 
     fn unknown(&self, name: &str, own: &[&str]) -> Problem {
-        let known: Vec<&str> =
-            own.iter().copied().chain(self.0.brought.keys().chain(self.0.set.keys()).map(String::as_str)).collect();
+        let (brought, set) = (self.0.brought.keys(), self.0.set.keys());
+        let set = set.filter(|name| !self.0.brought.contains_key(*name));
+        let known: Vec<&str> = own.iter().copied().chain(brought.chain(set).map(String::as_str)).collect();
         let problem = Problem::invalid(format!("no model `{name}`"), []);
         problem.hint(format!("{}, or name a service as in `groq/llama-3.1-8b-instant`", known_names(name, &known)))
     }

@@ -15,7 +15,7 @@ use superstep_core::error::{Code, Error, Result};
 use superstep_core::port::{KeyValue, Put, is_key};
 use tokio::sync::oneshot;
 
-use crate::disk;
+use crate::{disk, write_ahead};
 
 /// Marks a file as ours: `supk`.
 const APPLICATION: i32 = 0x7375_706b;
@@ -190,8 +190,7 @@ impl Trouble {
 fn connect(path: &Path) -> Result<Connection, Trouble> {
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
-    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-    if mode != "wal" {
+    if !write_ahead::keep(&connection, BUSY)? {
         let message = format!("`{}` is on a disk that cannot keep a write-ahead log", path.display());
         return Err(Trouble::Refused(Error::new(Code::StoreUnavailable, message).retryable(false)));
     }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use superstep_core::error::{Code, Error, Result};
 
 use super::trouble::{Answer, Trouble, describe};
-use crate::disk;
+use crate::{disk, write_ahead};
 
 /// Events, with the thread in the upper half of their key. They go with their thread by themselves: a program of the
 /// version before, which may still have the file open, knows nothing of them.
@@ -208,11 +208,8 @@ impl Place {
         let mut connection = self.connect(busy, OpenFlags::default())?;
         // Of a new file: a superstep changes little, and what it changes is written in whole pages.
         connection.pragma_update(None, "page_size", PAGE)?;
-        if self.0.is_some() {
-            let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-            if mode != "wal" {
-                return Err(Trouble::Refused(no_log(&self.name())));
-            }
+        if self.0.is_some() && !write_ahead::keep(&connection, busy)? {
+            return Err(Trouble::Refused(no_log(&self.name())));
         }
         connection.pragma_update(None, "synchronous", "FULL")?;
         // What a long history left behind in the log file is given back to the disk.

@@ -1,5 +1,7 @@
 //! One table of an SQLite file as a store of values under keys, and of checkpoints.
 
+use std::sync::Barrier;
+
 use superstep::Code;
 use superstep_adapters::key_value::{KeyValueStore, SqliteKeys};
 use superstep_adapters::sqlite::Sqlite;
@@ -20,6 +22,23 @@ mod checkpoints {
     use super::*;
 
     superstep_core::checkpointer_conformance!(|| KeyValueStore::open(open()).unwrap());
+}
+
+/// R-FWK-39, S1: a new file is made by one of many that open it at once, and all of them have it.
+#[test]
+fn a_new_file_is_opened_by_many_at_once() {
+    let folder = folder();
+    for number in 0..50 {
+        let (path, start) = (folder.join(format!("new-{number}.db")), Barrier::new(4));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    start.wait();
+                    drop(SqliteKeys::open(&path).unwrap());
+                });
+            }
+        });
+    }
 }
 
 /// R-FWK-39: what was saved is there for the next who opens the file; a file of another kind is refused.

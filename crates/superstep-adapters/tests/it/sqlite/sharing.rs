@@ -1,5 +1,6 @@
 //! Several stores on one file, as several processes would have them.
 
+use std::sync::Barrier;
 use std::time::Duration;
 
 use superstep::core::error::Code;
@@ -263,6 +264,23 @@ fn locks_of_the_dead_are_swept_away() {
 
     drop(Sqlite::open(&path).unwrap());
     assert_eq!(lock_names(&folder).len(), strange.len());
+}
+
+/// D5, S1: a new file is made by one of many that open it at once, and all of them have it.
+#[test]
+fn a_new_file_is_opened_by_many_at_once() {
+    let folder = folder();
+    for number in 0..50 {
+        let (path, start) = (folder.join(format!("new-{number}.db")), Barrier::new(4));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    start.wait();
+                    drop(Sqlite::options().busy_timeout(PATIENT).open(&path).unwrap());
+                });
+            }
+        });
+    }
 }
 
 /// P7: stores that open and close one file all the time never sweep away the lock of one that is just being opened.
