@@ -130,7 +130,7 @@ const checks = {
   },
 
   async ask(browser) {
-    const line = await slow(60);
+    const line = await slow(250);
     const { page, faults, context } = await open(browser, { at: line.address });
     await page.addInitScript(() => {
       window.states = new Set();

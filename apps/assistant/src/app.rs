@@ -148,7 +148,8 @@ impl Office {
 
     fn model(&self, options: &Options) -> Result<SharedModel, Problem> {
         match options.model.as_deref().filter(|name| !LOCAL.contains(name)) {
-            Some(name) => self.0.models.get(name, &LOCAL),
+            // The other name means the same, and is offered to nobody.
+            Some(name) => self.0.models.get(name, &LOCAL[..1]),
             None => Ok(self.0.desk.model.clone()),
         }
     }
@@ -240,7 +241,7 @@ impl Office {
             "name": LOCAL[0], "kind": own["kind"], "label": own["label"], "configured": true, "hint": null,
         });
         let others = self.0.models.notes().into_iter().map(|note| {
-            let described = self.0.models.get(&note.name, &LOCAL).map(|model| described(&model.info()));
+            let described = self.0.models.get(&note.name, &LOCAL[..1]).map(|model| described(&model.info()));
             let (kind, label, hint) = match &described {
                 Ok(model) => (model["kind"].clone(), model["label"].clone(), Value::Null),
                 Err(problem) => (Value::Null, json!(problem.detail()), json!(problem.advice())),

@@ -51,8 +51,8 @@ impl Data {
             let files = load::list(&whole).map_err(|cause| unreadable(path, cause))?;
             return Self::load(name, files);
         }
-        let connection = connect_to(&whole).map_err(|cause| unreadable(path, cause))?;
-        let catalog = Catalog::of(&connection, "").map_err(|cause| unreadable(path, cause))?;
+        let mut connection = connect_to(&whole).map_err(|cause| unreadable(path, cause))?;
+        let catalog = Catalog::of(&mut connection, "").map_err(|cause| unreadable(path, cause))?;
         Ok(Self { name, place: Place::File(whole), catalog })
     }
 
@@ -61,10 +61,10 @@ impl Data {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let uri = format!("file:/superstep-data-{}?vfs=memdb", COUNT.fetch_add(1, Ordering::Relaxed));
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI;
-        let broken = |cause: rusqlite::Error| unreadable(Path::new(&name), cause);
-        let mut first = Connection::open_with_flags(&uri, flags).map_err(broken)?;
+        let place = Path::new(&name);
+        let mut first = Connection::open_with_flags(&uri, flags).map_err(|cause| unreadable(place, cause))?;
         let schema = load::fill(&mut first, files)?;
-        let catalog = Catalog::of(&first, &schema).map_err(broken)?;
+        let catalog = Catalog::of(&mut first, &schema).map_err(|cause| unreadable(place, cause))?;
         Ok(Self { name, place: Place::Memory { uri, _first: Mutex::new(first) }, catalog })
     }
 

@@ -194,7 +194,7 @@ impl Platform {
         let own = own.map(|(name, label)| {
             json!({ "name": name, "kind": ModelKind::Rules, "label": label, "configured": true, "hint": null })
         });
-        let others = self.0.models.notes().into_iter().map(|note| match self.0.models.get(&note.name, &LOCAL) {
+        let others = self.0.models.notes().into_iter().map(|note| match self.0.models.get(&note.name, &LOCAL[..1]) {
             Ok(model) => {
                 let (kind, label) = (model.info().kind, label(&model.info()));
                 json!({ "name": note.name, "kind": kind, "label": label, "configured": true, "hint": null })

@@ -1,7 +1,12 @@
 //! What is known of the tables: names, kinds, what people wrote about them, and values that occur.
+//!
+//! Reading them has an end. A view may be broken or take for ever, and is no reason not to start: what it does not show in
+//! time is as it was declared, and one without columns is left out.
+
+use std::time::{Duration, Instant};
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Result};
+use rusqlite::{Connection, ErrorCode, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{comments, value};
@@ -14,6 +19,48 @@ const FEW: usize = 500;
 const LONG: usize = 80;
 /// How many values serve as samples.
 const SAMPLES: usize = 5;
+/// How many rows of a view are looked at for the kinds of its columns.
+const GLANCED_AT: usize = 100;
+/// How long all tables may take.
+const TIME: Duration = Duration::from_secs(120);
+/// How long a view may take, and how long all of them.
+const VIEW_TIME: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(5)];
+/// After how many steps of SQLite's machine the clock is looked at.
+const STEPS: i32 = 1_000;
+
+/// A value as text, and whether it was one.
+type Seen = (bool, String);
+
+/// What could not be read: a table, or the list of them.
+#[derive(Debug)]
+pub(super) struct Unread {
+    table: Option<String>,
+    cause: rusqlite::Error,
+}
+
+impl From<rusqlite::Error> for Unread {
+    fn from(cause: rusqlite::Error) -> Self {
+        Self { table: None, cause }
+    }
+}
+
+impl std::fmt::Display for Unread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(table) = &self.table {
+            write!(f, "table `{table}`: ")?;
+        }
+        match self.cause.sqlite_error_code() {
+            Some(ErrorCode::OperationInterrupted) => write!(f, "to read all tables took longer than {TIME:?}"),
+            _ => write!(f, "{}", self.cause),
+        }
+    }
+}
+
+impl std::error::Error for Unread {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}
 
 /// The tables there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,19 +152,44 @@ impl Catalog {
     }
 
     /// Looks at the tables. What is written above a table is not kept in it, and comes from the text of the schema.
-    pub(super) fn of(connection: &Connection, schema: &str) -> Result<Self> {
-        let list = "SELECT name, coalesce(sql, ''), type = 'view' FROM sqlite_schema
-            WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
-        let mut statement = connection.prepare(list)?;
-        let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        let found: Vec<(String, String, bool)> = found.collect::<Result<_>>()?;
+    ///
+    /// # Errors
+    /// Names the table that cannot be read.
+    pub(super) fn of(connection: &mut Connection, schema: &str) -> Result<Self, Unread> {
+        let found = listed(connection)?;
+        let (views, own): (Vec<_>, Vec<_>) = found.iter().partition(|(.., is_view)| *is_view);
         let mut tables = Vec::new();
-        for (name, sql, is_view) in &found {
-            let table = Table::of(connection, name, sql, schema)?;
-            tables.push(if *is_view { table.without_values() } else { table });
+        until(connection, Some(Instant::now() + TIME))?;
+        for (name, sql, _) in own {
+            let table = Table::of(connection, name, sql, schema);
+            tables.push(table.map_err(|cause| Unread { table: Some(name.clone()), cause })?);
         }
+        let [each, all] = VIEW_TIME;
+        let last = Instant::now() + all;
+        for (name, sql, _) in views {
+            until(connection, Some(last.min(Instant::now() + each)))?;
+            match Table::of_view(connection, name, sql, schema) {
+                Ok(view) => tables.push(view),
+                Err(cause) => tracing::warn!(view = %name, "a view cannot be read, and is left out: {cause}"),
+            }
+        }
+        until(connection, None)?;
+        tables.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(Self { tables })
     }
+}
+
+/// The tables and views there are: name, how it was made, whether it is a view.
+fn listed(connection: &Connection) -> Result<Vec<(String, String, bool)>> {
+    let list = "SELECT name, coalesce(sql, ''), type = 'view' FROM sqlite_schema
+        WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
+    let mut statement = connection.prepare(list)?;
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+}
+
+/// Ends what is still read then; nothing does where no time is given.
+fn until(connection: &mut Connection, deadline: Option<Instant>) -> Result<()> {
+    connection.progress_handler(STEPS, deadline.map(|deadline| move || Instant::now() >= deadline))
 }
 
 impl Table {
@@ -131,23 +203,21 @@ impl Table {
         let count = format!("SELECT count(*) FROM {}", quoted(name));
         let rows: i64 = connection.query_row(&count, [], |row| row.get(0))?;
         let rows = rows.unsigned_abs();
-        let mut columns = columns(connection, name)?;
-        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        let notes = comments::of_columns(sql, &names);
-        for (column, about) in columns.iter_mut().zip(notes) {
-            column.about = about;
+        let mut columns = columns(connection, name, sql)?;
+        for column in &mut columns {
             look(connection, name, rows, column)?;
         }
         Ok(Self { name: name.to_owned(), about: comments::of_table(schema, name), rows, is_view: false, columns })
     }
 
-    /// The same as a view, with nothing of what the tables below it hold.
-    fn without_values(mut self) -> Self {
-        for column in &mut self.columns {
-            column.samples.clear();
-            column.distinct.clear();
+    /// A view, with nothing of what the tables below it hold: its rows are not counted, and no value is kept.
+    fn of_view(connection: &Connection, name: &str, sql: &str, schema: &str) -> Result<Self> {
+        let mut columns = columns(connection, name, sql)?;
+        match glance(connection, name, columns.len()) {
+            Ok(values) => columns.iter_mut().zip(&values).for_each(|(it, values)| it.kind = seen_kind(it, values)),
+            Err(cause) => tracing::warn!(view = %name, "the columns of a view are taken as declared: {cause}"),
         }
-        Self { rows: 0, is_view: true, ..self }
+        Ok(Self { name: name.to_owned(), about: comments::of_table(schema, name), rows: 0, is_view: true, columns })
     }
 
     /// How many rows it has, where that may be told to everybody who may see it.
@@ -157,8 +227,8 @@ impl Table {
     }
 }
 
-/// The columns as they were declared.
-fn columns(connection: &Connection, table: &str) -> Result<Vec<Column>> {
+/// The columns as they were declared, with what is written beside them.
+fn columns(connection: &Connection, table: &str, sql: &str) -> Result<Vec<Column>> {
     let mut statement = connection.prepare("SELECT name, type, pk > 0 FROM pragma_table_info(?1)")?;
     let columns = statement.query_map([table], |row| {
         let declared: String = row.get(1)?;
@@ -182,6 +252,9 @@ fn columns(connection: &Connection, table: &str) -> Result<Vec<Column>> {
             column.references = Some((row.get(1)?, row.get(2)?));
         }
     }
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let notes = comments::of_columns(sql, &names);
+    columns.iter_mut().zip(notes).for_each(|(column, about)| column.about = about);
     Ok(columns)
 }
 
@@ -215,7 +288,7 @@ fn look(connection: &Connection, table: &str, rows: u64, column: &mut Column) ->
     let mut found = statement.query([])?;
     let mut values = Vec::new();
     while let Some(row) = found.next()? {
-        values.push(row.get_ref(0).map(|value| (matches!(value, ValueRef::Text(_)), value::text(value)))?);
+        values.push(row.get_ref(0).map(seen)?);
     }
     column.kind = seen_kind(column, &values);
     let mut texts: Vec<String> = values.into_iter().map(|(_, text)| text).filter(|text| text.len() <= LONG).collect();
@@ -227,8 +300,26 @@ fn look(connection: &Connection, table: &str, rows: u64, column: &mut Column) ->
     Ok(())
 }
 
+/// Some values of each column of a view, for their kinds.
+fn glance(connection: &Connection, view: &str, columns: usize) -> Result<Vec<Vec<Seen>>> {
+    let mut statement = connection.prepare(&format!("SELECT * FROM {} LIMIT {GLANCED_AT}", quoted(view)))?;
+    let mut found = statement.query([])?;
+    let mut values = vec![Vec::new(); columns];
+    while let Some(row) = found.next()? {
+        for (at, values) in values.iter_mut().enumerate() {
+            let value = row.get_ref(at)?;
+            values.extend((value != ValueRef::Null).then(|| seen(value)));
+        }
+    }
+    Ok(values)
+}
+
+fn seen(value: ValueRef<'_>) -> Seen {
+    (matches!(value, ValueRef::Text(_)), value::text(value))
+}
+
 /// Days and points in time are declared as text where a database has no word for them.
-fn seen_kind(column: &Column, values: &[(bool, String)]) -> Kind {
+fn seen_kind(column: &Column, values: &[Seen]) -> Kind {
     let all = |holds: fn(&str) -> bool| !values.is_empty() && values.iter().all(|(_, text)| holds(text));
     let is_question = ["is_", "has_", "can_"].iter().any(|start| column.name.to_lowercase().starts_with(start));
     match column.kind {

@@ -8,7 +8,7 @@ use superstep_server::{Desk, Problem, RunStatus, ShownQuestion, ThreadRecord};
 use utoipa::ToSchema;
 
 use super::GRAPH;
-use crate::nodes::{Decision, DecisionKind};
+use crate::nodes::{Decision, DecisionKind, LONGEST_ANSWER};
 
 /// An answer to what a conversation asks.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -46,6 +46,11 @@ pub(crate) async fn question(desk: &Desk, record: &ThreadRecord, id: &str) -> Re
 pub(crate) fn heard(answering: Answering, question: &Value) -> Result<Value, Problem> {
     match (question["kind"].as_str(), answering.answer) {
         (Some("approval"), answer) => decided(answer, &question["decisions"]),
+        // The text itself is not told back: it is as long as it is.
+        (_, Value::String(text)) if text.chars().count() > LONGEST_ANSWER => {
+            let fact = format!("expected at most {LONGEST_ANSWER} characters, and there are {}", text.chars().count());
+            Err(invalid("/answer", &fact, "say it in fewer words"))
+        }
         (_, Value::String(text)) if !text.trim().is_empty() => Ok(Value::String(text)),
         _ => Err(invalid("/answer", "expected a text with words", "say what you meant")),
     }
@@ -110,6 +115,8 @@ mod tests {
             ("clarification", json!("Ben Miller"), Ok(json!("Ben Miller"))),
             ("clarification", json!(" "), Err(422)),
             ("clarification", json!({ "decision": "deny" }), Err(422)),
+            ("clarification", json!("é".repeat(4_000)), Ok(json!("é".repeat(4_000)))),
+            ("clarification", json!("é".repeat(4_001)), Err(422)),
             ("approval", json!("yes"), Err(422)),
             ("approval", json!({ "decision": "allow_once" }), Ok(json!({ "decision": "allow_once" }))),
             ("approval", json!({ "decision": "allow_session" }), Ok(json!({ "decision": "allow_session" }))),

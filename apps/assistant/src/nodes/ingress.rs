@@ -108,7 +108,8 @@ fn question(message: &Message, policy: &Policy) -> Result<()> {
 
 fn invalid(message: &str) -> Error {
     let problem = Problem { pointer: "/messages".to_owned(), message: message.to_owned(), help: None };
-    Error::listing(Code::InputInvalid, "a turn cannot begin like this", vec![problem])
+    let fact = format!("a turn cannot begin like this: {message}");
+    Error::listing(Code::InputInvalid, fact, vec![problem])
 }
 
 /// The rule that stops the turn, and the messages that break one: the same, marked, so that the user still sees them, and

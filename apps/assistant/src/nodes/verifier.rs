@@ -22,7 +22,7 @@ use rules::{Finding, Unclear};
 /// How often the user is asked what was meant, in one turn.
 const MOST_QUESTIONS: u32 = 3;
 /// The longest answer to such a question, in characters.
-const LONGEST_ANSWER: usize = 4_000;
+pub(crate) const LONGEST_ANSWER: usize = 4_000;
 
 /// Looks at the outputs, and says what follows.
 pub(crate) async fn verifier(

@@ -47,6 +47,7 @@ impl Book {
         }
         task.bind_limits()?;
         task.one_number()?;
+        task.settle_size()?;
         let groups = task.groups()?;
         let wanted = task.wanted(&groups)?;
         task.anchors(&wanted).into_iter().find_map(|anchor| Draft::of(&task, anchor, &wanted, &groups))

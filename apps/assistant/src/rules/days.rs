@@ -60,7 +60,7 @@ pub(super) fn periods(words: &[Word], today: Date) -> Vec<Period> {
         }
     }
     lend_years(&mut found);
-    join_ranges(words, found.into_iter().map(|(period, _)| period).collect(), today)
+    join_ranges(words, found, today)
 }
 
 /// `June or July 2026`: a month without a year has that of the next period.
@@ -77,10 +77,13 @@ fn lend_years(found: &mut [(Period, bool)]) {
     }
 }
 
-/// `July to September 2026`, `since June 2026`, `before 2026`.
-fn join_ranges(words: &[Word], found: Vec<Period>, today: Date) -> Vec<Period> {
+/// `July to September 2026`, `since June 2026`, `before 2026`. A range that ends before it begins is none: its words stay
+/// without a meaning, and so there is no query.
+fn join_ranges(words: &[Word], found: Vec<(Period, bool)>, today: Date) -> Vec<Period> {
     let mut all: Vec<Period> = Vec::new();
-    for mut period in found {
+    let mut last_is_loose = false;
+    for (mut period, is_loose) in found {
+        let last_was_loose = std::mem::replace(&mut last_is_loose, is_loose);
         let is_between = |gap: &[Word]| matches!(gap, [word] if word.is_in(&["to", "until", "till", "through"]));
         let lead = |back: usize| period.start.checked_sub(back).map(|at| &words[at]);
         if let Some(last) = all.last_mut() {
@@ -89,6 +92,13 @@ fn join_ranges(words: &[Word], found: Vec<Period>, today: Date) -> Vec<Period> {
                 && last.start.checked_sub(1).is_some_and(|at| words[at].is_in(&["between"]));
             if is_between(gap) || is_pair {
                 last.start -= usize::from(is_pair);
+                if last_was_loose {
+                    begin_before(last, period.to);
+                }
+                if period.to <= last.from {
+                    all.pop();
+                    continue;
+                }
                 last.name = format!("{} to {}", last.name, period.name);
                 (last.to, last.end) = (period.to, period.end);
                 continue;
@@ -107,6 +117,15 @@ fn join_ranges(words: &[Word], found: Vec<Period>, today: Date) -> Vec<Period> {
         all.push(period);
     }
     all
+}
+
+/// `September to July 2026` begins in the September before.
+fn begin_before(month: &mut Period, end: Date) {
+    if end <= month.from
+        && let Some(earlier) = month_of(month.from.year() - 1, month.from.month())
+    {
+        (month.from, month.to, month.name) = (earlier.from, earlier.to, earlier.name);
+    }
 }
 
 /// The period that begins at a word.
@@ -323,6 +342,11 @@ mod tests {
             ("in Q2 2026", "2026-04-01 2026-07-01"),
             ("for July to September 2026", "2026-07-01 2026-10-01"),
             ("between July and August 2026", "2026-07-01 2026-09-01"),
+            ("between September and July 2026", "2025-09-01 2026-08-01"),
+            ("from March to January 2026", "2025-03-01 2026-02-01"),
+            ("from November to February", "2025-11-01 2026-03-01"),
+            ("between 2026-10-10 and 2026-10-01", ""),
+            ("from October 2026 to March 2026", ""),
             ("in June or in July 2026", "2026-06-01 2026-07-01 2026-07-01 2026-08-01"),
             ("June or July", "2026-06-01 2026-07-01 2026-07-01 2026-08-01"),
             ("on 3 October 2026", "2026-10-03 2026-10-04"),

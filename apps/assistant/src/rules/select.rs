@@ -176,10 +176,14 @@ impl Draft<'_> {
             && parts.texts.iter().all(|text| parts.tables.iter().all(|table| text.start < table.start))
             && !places.iter().any(|place| place.table == self.anchor.name && place.column.contains("name"))
             && self.task.reading.keys.is_empty()
+            && signs.most.is_none()
             && !parts.tables.is_empty();
         match only_texts {
             true => self.query.is_distinct = true,
             false => self.call_rows(named.is_empty())?,
+        }
+        if signs.most.is_some() {
+            self.show_others()?;
         }
         for place in named {
             self.needed.insert(place.table.clone());
@@ -193,6 +197,18 @@ impl Draft<'_> {
             self.query.columns.push(shown);
         }
         self.order_rows()
+    }
+
+    /// What the one with the most belongs to, where that is asked for: a row has one of it.
+    fn show_others(&mut self) -> Option<()> {
+        let tables = self.task.parts.tables.iter().filter(|mention| mention.what != self.anchor.name);
+        for mention in tables {
+            self.task.book.routes.distance(&self.anchor.name, &mention.what, false)?;
+            let shown = self.display(self.task.book.catalog.table(&mention.what)?)?;
+            self.needed.insert(mention.what.clone());
+            self.query.columns.push(shown);
+        }
+        Some(())
     }
 
     /// The column that a row is called by, and a few more where nothing else is asked for and it has no name.

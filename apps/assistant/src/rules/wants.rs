@@ -4,6 +4,8 @@ use super::compose::Task;
 use super::draft::{Group, Wanted};
 use super::lexicon::Place;
 use super::parts::{Mention, Stored};
+use super::signs::Most;
+use crate::data::Kind;
 
 /// Something that results can be divided by: where it is named, and what it is.
 type Entity = (usize, Group);
@@ -26,8 +28,11 @@ impl Task<'_> {
                 groups.push(group);
             }
         }
-        if signs.most.is_some() && !self.is_ranking_of_rows() && groups.is_empty() {
-            groups.push(self.entity()?);
+        if signs.most.is_some() {
+            self.keeps_entities(&groups)?;
+            if groups.is_empty() && !self.is_ranking_of_rows() {
+                groups.push(self.entity()?);
+            }
         }
         let counted = signs.counts.and_then(|_| self.counted());
         let divides = |table: &String| groups.is_empty() && !self.asks_for_rows() && counted.as_ref() != Some(table);
@@ -52,6 +57,8 @@ impl Task<'_> {
             Some(_) if signs.most.is_some() && self.is_ranking_of_rows() => Some(Wanted::Rows),
             Some(number) if signs.counts.is_some() || self.sums => Some(Wanted::Sum(number)),
             Some(number) if happens(&number) && self.reading.keys.is_empty() => Some(Wanted::Sum(number)),
+            // What the rows of a group have together is their stock and not their price.
+            Some(number) if self.divides_others(groups) => self.adds_up(&number).then_some(Wanted::Sum(number)),
             Some(_) => Some(Wanted::Rows),
             None if signs.counts.is_some() => Some(Wanted::Count(self.counted()?)),
             None if signs.most.is_some() || signs.compares || signs.every.is_some() || !groups.is_empty() => {
@@ -125,11 +132,97 @@ impl Task<'_> {
         self.reading.words.get(at).is_some_and(|word| word.lower == word.lemma)
     }
 
-    /// Whether the one with the most is a row with a number of its own: the most expensive product.
+    /// Whether the one with the most is a row with a number of its own: the most expensive product. What else is named is
+    /// shown beside the row where it is asked about that row, as in `which supplier has the cheapest product`.
     fn is_ranking_of_rows(&self) -> bool {
         let Some(place) = self.parts.numbers.first().and_then(|mention| mention.what.first()) else { return false };
-        let others = self.entities().into_iter().filter(|(_, group)| !self.is_own(group)).count();
-        !self.averages && !self.sums && (!self.book.happens(&place.table) || others == 0)
+        let happens = self.book.happens(&place.table);
+        let is_other = |group: &Group| !self.is_own(group) && (happens || !self.is_of_row(group, place));
+        let has_others = self.entities().iter().any(|(_, group)| is_other(group));
+        !self.averages && !self.sums && (!has_others || self.names_ranked_row(place))
+    }
+
+    /// Whether a group is a column of the table whose rows are measured.
+    fn is_of_row(&self, group: &Group, row: &Place) -> bool {
+        matches!(group, Group::Column(places) if places.iter().any(|place| place.table == row.table))
+    }
+
+    /// Whether the row is named together with what it has most of: `the cheapest product`, `the product with the highest
+    /// price`.
+    fn names_ranked_row(&self, row: &Place) -> bool {
+        const BETWEEN: [&str; 11] = ["with", "that", "which", "has", "have", "had", "is", "are", "was", "were", "the"];
+        let (Some(most), Some(number)) = (self.reading.signs.most, self.parts.numbers.first()) else { return false };
+        let is_near = (most.at..=most.at + 1).contains(&number.start);
+        let joins = |start: usize, end: usize| {
+            self.reading.words.get(start..end).is_some_and(|words| words.iter().all(|word| word.is_in(&BETWEEN)))
+        };
+        let is_named = |mention: &Mention<String>| {
+            let is_before = joins(mention.end, most.at) && self.is_singular(mention.start);
+            mention.what == row.table && (mention.start == number.end || is_before)
+        };
+        is_near && self.parts.tables.iter().any(is_named)
+    }
+
+    /// Nothing where the one with the most is divided, and something that is named would get lost.
+    fn keeps_entities(&self, groups: &[Group]) -> Option<()> {
+        if groups.is_empty() {
+            return Some(());
+        }
+        if self.is_ranking_of_rows() {
+            let is_said = |group: &Group| matches!(group, Group::Table(_) | Group::Column(_) | Group::Dates(_));
+            return (!groups.iter().any(is_said)).then_some(());
+        }
+        let counted = if self.parts.numbers.is_empty() { self.counted_with_most() } else { None };
+        let is_kept = |(start, group): &Entity| groups.contains(group) || self.is_own(group) || Some(*start) == counted;
+        self.entities().iter().all(is_kept).then_some(())
+    }
+
+    /// Whether the result is divided by something else than the rows that are measured.
+    fn divides_others(&self, groups: &[Group]) -> bool {
+        let Some(row) = self.parts.numbers.first().and_then(|mention| mention.what.first()) else { return false };
+        let is_said = self.reading.signs.most.is_some() || !self.reading.signs.groups.is_empty();
+        let is_other = |group: &Group| {
+            matches!(group, Group::Table(_) | Group::Column(_)) && !self.is_own(group) && !self.is_of_row(group, row)
+        };
+        is_said && groups.iter().any(is_other)
+    }
+
+    /// Whether a number of things is asked for, which may be added up: of prices and weights nobody wants the sum.
+    fn adds_up(&self, places: &[Place]) -> bool {
+        const UNITS: [&str; 6] = ["_grams", "_days", "_hours", "_minutes", "_percent", "_year"];
+        let counts = |place: &Place| {
+            let column = self.book.column(place);
+            column.is_some_and(|it| it.kind == Kind::Integer && !UNITS.iter().any(|unit| it.name.ends_with(unit)))
+        };
+        let Some(start) = self.parts.numbers.first().map(|mention| mention.start) else { return false };
+        // `top 3 suppliers by stock`.
+        let is_by = self.reading.signs.groups.iter().any(|(at, _)| *at == start);
+        let is_most = |most: Most| self.is_amount(most.at) && start == most.at + 1;
+        (is_by || self.reading.signs.most.is_none_or(is_most)) && places.iter().all(counts)
+    }
+
+    /// Whether a word asks for the number of something, and not for its size.
+    fn is_amount(&self, at: usize) -> bool {
+        self.reading.words.get(at).is_some_and(|word| word.is_in(&["most", "least", "fewest"]))
+    }
+
+    /// `the largest order`: an order is as large as its money. Nothing where a table has no such column, or several.
+    pub(super) fn settle_size(&mut self) -> Option<()> {
+        const SIZES: [&str; 6] = ["largest", "biggest", "greatest", "highest", "smallest", "lowest"];
+        let Some(most) = self.reading.signs.most else { return Some(()) };
+        if !self.parts.numbers.is_empty() || self.reading.signs.counts.is_some() {
+            return Some(());
+        }
+        let behind = most.at + 1 + usize::from(self.reading.signs.limit.is_some());
+        let sized = self.parts.tables.iter().find(|mention| (most.at + 1..=behind).contains(&mention.start));
+        let Some(table) = sized.filter(|_| !self.is_amount(most.at)) else { return Some(()) };
+        let is_size = self.reading.words[most.at].is_in(&SIZES);
+        let columns = &self.book.catalog.table(&table.what).filter(|_| is_size)?.columns;
+        let mut money = columns.iter().filter(|column| column.kind == Kind::Decimal);
+        let column = money.next().filter(|_| money.next().is_none())?;
+        let place = Place { table: table.what.clone(), column: column.name.clone() };
+        self.parts.numbers.push(Mention { start: most.at, end: table.start, what: vec![place] });
+        Some(())
     }
 
     fn asks_for_rows(&self) -> bool {

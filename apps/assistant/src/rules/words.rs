@@ -137,6 +137,11 @@ pub(super) fn is_question_word(lower: &str) -> bool {
     QUESTION_WORDS.split_whitespace().any(|word| word == lower)
 }
 
+/// Whether a word denies what follows it.
+pub(super) fn is_denial(lower: &str) -> bool {
+    ["no", "not", "never", "without"].contains(&lower)
+}
+
 /// Words of a question about data that change nothing. Whatever limits, compares or denies is not among them.
 const FILLERS: &str = "a an the this that those these our we us you me my i it its they their there is are was were be been being am do \
 does did have has had can could would please of in on at to for from with by into through over and as what which \
@@ -150,8 +155,8 @@ am do does did have has had can could would should will may might must shall ple
 by into through and or as so if than then what which who whom whose where when why how many much long often far \
 fast soon quickly big get got give given take taken make made need needs want tell say says show know something \
 someone somebody anything anyone thing call called mean means meaning definition define defined explain exactly \
-own about up out any some all one ones your he she here now not no kind happens happen allowed rule rules count \
-counts only go goes company everybody stay stays remain";
+own about up out any some all one ones your he she here now kind happens happen allowed rule rules count counts go \
+goes company everybody stay stays remain";
 
 #[cfg(test)]
 mod tests {

@@ -30,7 +30,7 @@ async fn the_questions_of_the_sample_are_answered() {
 async fn other_questions_are_not_answered_wrongly() {
     let score = asked(&[others(), more()].concat()).await;
     assert_eq!(score.wrong, 0, "{}", told(&score, |mark| mark == Mark::Wrong));
-    assert!(score.right >= 40, "{}", told(&score, |mark| mark != Mark::Right));
+    assert!(score.right >= 62, "{}", told(&score, |mark| mark != Mark::Right));
 }
 
 fn others() -> Vec<Question> {
@@ -88,8 +88,30 @@ fn more() -> Vec<Question> {
         ("How many hours does a full-time week have?", json!([38])),
         ("Which languages do we answer in?", json!(["English, German, French and Dutch"])),
         ("5 kg in lb", json!([11.023])),
+        ("Which supplier has the cheapest product?", json!(["Houtwerk Drenthe", "Pan Scraper", 5.9])),
+        ("Which category has the most expensive product?", json!(["Tents", "Meadow Family Tent", 549])),
+        ("Which supplier has the most stock?", json!(["Aquaforma", 701])),
+        ("Which supplier has the least stock?", json!(["Fonderie Valmont", 64])),
+        ("Which customer has the largest order?", json!(["Daan Zijlstra", 50082, 1009.88])),
+        ("What was our biggest order?", json!([50082, 1009.88])),
+        ("What does the Enamel Mug cost us?", json!([7.35])),
+        ("How many orders did we get between September and July 2026?", json!([655])),
+        ("How many orders did we get from March to January 2026?", json!([238])),
     ];
     let unknown = [
+        "How many orders did we get between 2026-10-10 and 2026-10-01?",
+        "How many orders have no refund?",
+        "How many products have no stock?",
+        "Which customers have no orders?",
+        "How many vacation days do part-time employees get?",
+        "How many vacation days do part time employees get?",
+        "Which customer has the most expensive order?",
+        "Which customer has the most expensive product?",
+        "Which category has the highest price?",
+        "Which supplier has the biggest product?",
+        "Which product is the cheapest per supplier?",
+        "Which country had the most orders in June or July 2026?",
+        "Who are the top customers by orders?",
         "How many orders were returned because of the weather?",
         "Which customer complains most?",
         "How many employees speak Dutch?",

@@ -145,17 +145,21 @@ async fn a_second_attempt_may_go_well() {
     assert_eq!(kinds, [1, 1, 1]);
 }
 
-/// R-PLN-36: a result that is too long is cut, with how much is missing, and kept whole in the store.
+/// R-PLN-36: a result that is too long is cut, with how much is missing, and kept whole in the store; what events tell of it
+/// has an end as well.
 #[tokio::test]
 async fn a_long_result_is_cut_and_kept_whole() {
     let room = Room::new();
-    let long = "word ".repeat(20_000);
+    let long = "word ".repeat(100_000);
     let script = Scripted::new([plan(&[("c1", "read_file", json!({ "path": "a" }), &[])]), Reply::text("Words [1].")]);
     let text = long.clone();
     let desk = desk(script, [Fake::new("read_file", move |_| Ok(Value::from(text.clone())))]).limits(Limits::default());
-    let state = room.ask(&desk, "Read it").await.unwrap().state;
+    let (events, done) = room.watch(&desk, "Read it").await;
+    let state = done.unwrap().state;
+    let told = of_kind(&events, "on_tool_end")[0].1["output"].to_string();
+    assert!((250_000..263_000).contains(&told.len()), "an event of {} bytes", told.len());
     let output = &state.tool_outputs[0];
-    assert!(output.text().len() < 66 * 1024 && output.text().ends_with("[cut: 34464 of 100000 bytes are missing]"));
+    assert!(output.text().len() < 66 * 1024 && output.text().ends_with("[cut: 434464 of 500000 bytes are missing]"));
     let (place, key) = output.metadata["whole"].as_str().unwrap().rsplit_once('/').unwrap();
     let place: Vec<&str> = place.split('/').collect();
     let store = superstep::store::SharedStore::from(room.store.clone());

@@ -175,6 +175,7 @@ async fn what_cannot_be_asked_is_refused() {
         assert_eq!((response.status().as_u16(), &kind[..24]), (status, "application/problem+json"), "{word}");
         let problem: Value = response.json().await.unwrap();
         assert!(problem.to_string().contains(word), "{word} is not in {problem}");
+        assert!(!problem.to_string().contains("local/rules"), "rules are offered under one name: {problem}");
     }
     assert!(script.requests().is_empty());
     assert_eq!(platform.json("/api/assistant?userId=ana").await["sessions"], json!([]));

@@ -60,7 +60,8 @@ fn language(accepted: &str) -> Option<String> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     /// At most this many; 50 unless said, 200 at most.
-    limit: Option<usize>,
+    #[param(value_type = Option<usize>)]
+    limit: Option<String>,
     /// Only those with this tag.
     tag: Option<String>,
     /// `question`, `offer` or `event`.
@@ -80,8 +81,16 @@ impl Which {
             };
             Mode::named(&name).ok_or_else(unknown)
         });
-        let limit = self.limit.unwrap_or(50).clamp(1, 200);
-        Ok(Listing { limit, tag: given(self.tag), mode: mode.transpose()?, after: given(self.after) })
+        let limit = given(self.limit).map_or(Ok(50), |limit| {
+            let fault = || Fault::new(format!("`{limit}` is no number of posts")).at("/limit").help("say 1 to 200");
+            limit.trim().parse::<usize>().map_err(|_| Problem::invalid("the query is not valid", [fault().into()]))
+        });
+        Ok(Listing {
+            limit: limit?.clamp(1, 200),
+            tag: given(self.tag),
+            mode: mode.transpose()?,
+            after: given(self.after),
+        })
     }
 }
 

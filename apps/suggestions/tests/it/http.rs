@@ -351,6 +351,12 @@ async fn what_cannot_be_asked_for_is_refused() {
         let (refused, problem) = platform.refused(&format!("/api/posts/{POST}/suggestions?{query}")).await;
         assert_eq!(refused, status, "{query}: {problem}");
     }
+    for limit in ["-1", "many", "1.5"] {
+        let (refused, problem) = platform.refused(&format!("/api/posts?limit={limit}")).await;
+        assert_eq!((refused, &problem["errors"][0]["pointer"]), (422, &json!("/limit")), "{problem}");
+        assert!(!problem.to_string().contains("deserialize"), "{problem}");
+    }
+    assert_eq!(platform.get("/api/posts?limit=").await.status(), 200, "a field that is left empty");
 }
 
 /// Never answers; counts those that wait for it.

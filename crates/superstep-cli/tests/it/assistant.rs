@@ -48,6 +48,25 @@ fn the_assistant_answers_from_own_data() {
     assert_eq!((&record["title"], &record["options"]["userId"]), (&json!("How many orders?"), &json!("ana")));
 }
 
+/// R-PLN-57: the check says how many are right, with a row for each question, and none is wrong.
+#[test]
+fn the_check_counts_what_is_right() {
+    let folder = Folder::new("assistant-eval");
+    let said = folder.run(&["eval", "assistant"]);
+    assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.contains(" of 60 right, 0 wrong"), "{}", said.stdout);
+    let score = folder.run(&["eval", "assistant", "--json"]).json();
+    assert_eq!((&score["wrong"], score["rows"].as_array().map(Vec::len)), (&json!(0), Some(60)));
+}
+
+/// R-CLI-3, R-PLN-23: a question without words is refused, and it is said why.
+#[test]
+fn a_question_without_words_is_refused_with_the_reason() {
+    let folder = Folder::new("assistant-empty");
+    let said = folder.run(&["demo", "assistant", "--offline", "--ask", ""]);
+    assert!(said.code != 0 && said.stderr.contains("the message has no words"), "{} {}", said.code, said.stderr);
+}
+
 /// Asks a server that was just started for some JSON.
 fn get(address: &str, path: &str) -> Value {
     let mut stream = TcpStream::connect(address).unwrap();

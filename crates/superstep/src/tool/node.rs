@@ -153,7 +153,7 @@ impl ToolNode {
     }
 
     /// How many bytes of a result are kept, 256 KiB unless told. What is longer is cut ([`super::shortened`]), and its
-    /// message notes under `cut_from_bytes` how long it was.
+    /// message notes under `cut_from_bytes` how long it was. Events tell 256 KiB of it at most.
     pub fn result_bytes(mut self, bytes: usize) -> Self {
         self.result_bytes = bytes;
         self

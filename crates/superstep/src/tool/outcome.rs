@@ -16,6 +16,7 @@ use superstep_core::state::Draft;
 use superstep_core::tool::ToolOutput;
 use superstep_core::update::{How, Update, Write};
 
+use super::call::CAP;
 use super::cut::shortened;
 use super::errors::FailureKind;
 use super::turn::Turn;
@@ -42,9 +43,11 @@ impl Settled {
         Self { message: Some(message), here: None, out: None, turns: false, clears: false }
     }
 
-    /// What the model is told.
+    /// What whoever watches is told: what the model is, and no more of it than a quarter of a megabyte, however much is
+    /// kept. Events are kept as well, and sent to everybody who watches.
     pub(crate) fn told(&self) -> Value {
-        let content = self.message.as_ref().map(|message| serde_json::to_value(&message.content).ok());
+        let short = |message: &Message| serde_json::to_value(capped(message.content.clone(), CAP).0).ok();
+        let content = self.message.as_ref().map(short);
         content.flatten().unwrap_or(Value::Null)
     }
 
@@ -316,4 +319,21 @@ fn has_messages(cx: &Cx, graph: Option<&str>, field: &str) -> bool {
         outer = around.0.shared.outer.as_ref();
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-FWK-79: a result that is kept whole is told in an event as far as others are.
+    #[test]
+    fn an_event_tells_no_more_than_the_usual_length() {
+        for (length, is_whole) in [(200_000, true), (4_000_000, false)] {
+            let settled = Settled::told_with(Message::tool("c1", "x".repeat(length)));
+            let told = settled.told();
+            let told = told.as_str().unwrap();
+            assert!(told.len() <= CAP + 100, "{}", told.len());
+            assert_eq!(told.len() == length, is_whole, "{length}");
+        }
+    }
 }

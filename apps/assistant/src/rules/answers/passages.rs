@@ -1,14 +1,14 @@
 //! Passages of documents: the sentences that answer a question, quoted.
 //!
 //! A sentence is quoted only where it and its headings have nearly all words of the question, and a number where one is
-//! asked for. A passage that is merely near is not an answer.
+//! asked for. A passage that is merely near is not an answer; nor is one that says what the question denies.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::super::topic::{Topic, Understood};
-use super::super::words::{is_question_word, stem, words};
+use super::super::words::{Word, is_denial, is_question_word, stem, words};
 use crate::prompt::{Ask, Output};
 
 /// Words that documents may use for each other.
@@ -36,23 +36,31 @@ const ENOUGH: f64 = 0.8;
 /// How many of them the sentence itself must have.
 const ENOUGH_IN_SENTENCE: f64 = 0.5;
 
-/// The words of a question that documents are searched for, and others for the same.
+/// The words of a question that documents are searched for, and others for the same. No document is found by a denial, and
+/// parts of a word find more than the whole.
 pub(in super::super) fn search_words(question: &str) -> (Vec<String>, Vec<String>) {
-    let own: Vec<String> = content(question);
+    let mut own = content(&question.replace('-', " "));
+    own.retain(|word| !is_denial(word));
     let others = own.iter().flat_map(|word| alike(word)).filter(|word| !own.contains(word)).collect();
     (own, others)
 }
 
 fn content(question: &str) -> Vec<String> {
     let mut seen = Vec::new();
-    let text = question.replace(['-', '\''], " ");
-    for word in words(&text) {
+    for word in words(&question.replace('\'', " ")) {
         let is_question = is_question_word(&word.lower);
         if !is_question && !seen.contains(&word.lower) {
             seen.push(word.lower);
         }
     }
     seen
+}
+
+/// What is denied: the first word behind each denial that says something.
+fn denied(all: &[Word]) -> Vec<String> {
+    let denials = all.iter().enumerate().filter(|(_, word)| is_denial(&word.lower));
+    let next = |at: usize| all[at + 1..].iter().find(|word| !is_question_word(&word.lower));
+    denials.filter_map(|(at, _)| next(at)).map(|word| word.lower.clone()).collect()
 }
 
 fn alike(word: &str) -> Vec<String> {
@@ -64,8 +72,40 @@ fn alike(word: &str) -> Vec<String> {
 /// A sentence, an item of a list or a row of a table, with the words that count for it.
 struct Statement {
     shown: String,
-    stems: BTreeSet<String>,
+    said: Said,
     has_number: bool,
+}
+
+/// The words of a text, as stems, and those that it denies.
+#[derive(Default)]
+struct Said {
+    stems: BTreeSet<String>,
+    denied: BTreeSet<String>,
+}
+
+impl Said {
+    /// A part of a word such as `full-time` counts where all its parts are asked about: who asks about `part time` does
+    /// not ask about `time`. What is asked with a hyphen may stand here without one.
+    fn new(text: &str, asked: &BTreeSet<String>) -> Self {
+        let all = words(text);
+        let mut stems: BTreeSet<String> = all.iter().map(|word| stem(&word.lower)).collect();
+        for word in all.iter().filter(|word| word.lower.contains('-')) {
+            let parts: Vec<String> = word.lower.split('-').map(stem).collect();
+            if parts.iter().all(|part| asked.contains(part)) {
+                stems.extend(parts);
+            }
+        }
+        stems.extend(all.windows(2).map(|pair| stem(&format!("{}-{}", pair[0].lower, pair[1].lower))));
+        Self { stems, denied: denied(&all).iter().map(|word| stem(word)).collect() }
+    }
+
+    fn has(&self, forms: &[String]) -> bool {
+        forms.iter().any(|form| self.stems.contains(form))
+    }
+
+    fn denies(&self, forms: &[String]) -> bool {
+        forms.iter().any(|form| self.denied.contains(form))
+    }
 }
 
 /// What the passages say, quoted; nothing where they do not answer the question.
@@ -81,8 +121,8 @@ pub(super) fn told(understood: &Understood, output: &Output, number: usize, ask:
     let mut best: Option<(f64, &Value, Vec<String>)> = None;
     for passage in value["passages"].as_array()? {
         let text = |name: &str| passage[name].as_str().unwrap_or_default();
-        let headings = stems(&format!("{} {}", text("title"), text("heading")));
-        let scored: Vec<(f64, Statement)> = statements(text("text"))
+        let headings = Said::new(&format!("{} {}", text("title"), text("heading")), &wanted.asked);
+        let scored: Vec<(f64, Statement)> = statements(text("text"), &wanted.asked)
             .into_iter()
             .filter_map(|statement| Some((wanted.score(&statement, &headings)?, statement)))
             .collect();
@@ -111,6 +151,10 @@ fn is_about_records(understood: &Understood) -> bool {
 struct Wanted {
     /// Each word of the question with the others that may stand for it, as stems.
     words: Vec<Vec<String>>,
+    /// The same for words that are denied, all of which an answer denies as well.
+    denied: Vec<Vec<String>>,
+    /// Every word of the question and every part of one, as stems.
+    asked: BTreeSet<String>,
     needs_number: bool,
     /// What is counted, which must stand beside its number.
     unit: Option<String>,
@@ -135,7 +179,9 @@ impl Wanted {
         let needs_number =
             signs.how_much || signs.how_long || unit.is_some() || is_percent || lower.contains("up to what");
         Self {
-            words: content(question).iter().map(same).collect(),
+            words: content(question).iter().filter(|word| !is_denial(word)).map(same).collect(),
+            denied: denied(&all).iter().map(same).collect(),
+            asked: all.iter().flat_map(|word| word.lower.split('-').map(stem)).collect(),
             needs_number,
             unit,
             defines,
@@ -144,18 +190,21 @@ impl Wanted {
     }
 
     /// How well a statement answers; nothing where it does not.
-    fn score(&self, statement: &Statement, headings: &BTreeSet<String>) -> Option<f64> {
+    fn score(&self, statement: &Statement, headings: &Said) -> Option<f64> {
+        let said = &statement.said;
         if self.needs_number && !statement.has_number {
             return None;
         }
-        if self.unit.as_ref().is_some_and(|unit| !statement.stems.contains(unit)) {
+        if self.unit.as_ref().is_some_and(|unit| !said.stems.contains(unit)) {
             return None;
         }
-        let has = |stems: &BTreeSet<String>, word: &Vec<String>| word.iter().any(|form| stems.contains(form));
-        let inside = self.words.iter().filter(|word| has(&statement.stems, word)).count();
-        let exact = self.words.iter().filter(|word| statement.stems.contains(&word[0])).count();
-        let above = self.words.iter().filter(|word| has(headings, word)).count();
-        let covered = self.words.iter().filter(|word| has(&statement.stems, word) || has(headings, word)).count();
+        if !self.denied.iter().all(|word| said.denies(word) || headings.denies(word)) {
+            return None;
+        }
+        let inside = self.words.iter().filter(|word| said.has(word)).count();
+        let exact = self.words.iter().filter(|word| said.stems.contains(&word[0])).count();
+        let above = self.words.iter().filter(|word| headings.has(word)).count();
+        let covered = self.words.iter().filter(|word| said.has(word) || headings.has(word)).count();
         #[expect(clippy::cast_precision_loss, reason = "a question has few words")]
         let [inside, exact, above, covered, all] =
             [inside, exact, above, covered, self.words.len()].map(|count| count as f64);
@@ -168,28 +217,22 @@ impl Wanted {
     }
 }
 
-fn stems(text: &str) -> BTreeSet<String> {
-    words(&text.replace('-', " ")).iter().map(|word| stem(&word.lower)).collect()
-}
-
 /// The sentences, items and rows of a passage.
-fn statements(text: &str) -> Vec<Statement> {
+fn statements(text: &str, asked: &BTreeSet<String>) -> Vec<Statement> {
     let mut all = Vec::new();
     for paragraph in text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
-        match rows(paragraph) {
-            Some(rows) => all.extend(rows),
-            None => all.extend(sentences(paragraph).into_iter().map(|sentence| statement(sentence.clone(), &sentence))),
-        }
+        let lines = rows(paragraph).unwrap_or_else(|| sentences(paragraph));
+        all.extend(lines.into_iter().map(|line| statement(line, asked)));
     }
     all
 }
 
-fn statement(shown: String, counted: &str) -> Statement {
+fn statement(shown: String, asked: &BTreeSet<String>) -> Statement {
     let names =
         ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "free", "half"];
     let has_number =
-        counted.chars().any(|letter| letter.is_ascii_digit()) || words(counted).iter().any(|word| word.is_in(&names));
-    Statement { stems: stems(counted), has_number, shown }
+        shown.chars().any(|letter| letter.is_ascii_digit()) || words(&shown).iter().any(|word| word.is_in(&names));
+    Statement { said: Said::new(&shown, asked), has_number, shown }
 }
 
 /// Cut behind a full stop that ends a sentence.
@@ -215,7 +258,7 @@ fn sentences(paragraph: &str) -> Vec<String> {
 }
 
 /// The rows of a table that lies in one line, each with the words of its head.
-fn rows(paragraph: &str) -> Option<Vec<Statement>> {
+fn rows(paragraph: &str) -> Option<Vec<String>> {
     let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     let rule = line.find("|---").or_else(|| line.find("| ---"))?;
     let cells = |text: &str| -> Vec<String> {
@@ -225,13 +268,12 @@ fn rows(paragraph: &str) -> Option<Vec<Statement>> {
     let head = cells(line[start..rule].trim());
     let body = line[rule..].trim_start_matches(['|', '-', ' ', ':']);
     let flat: Vec<String> = body.split('|').map(|cell| cell.trim().to_owned()).collect();
-    let mut all: Vec<Statement> = Vec::new();
+    let mut all: Vec<String> = Vec::new();
     // Between two rows lies an empty cell.
     for row in flat.chunks(head.len() + 1).map(|row| &row[..row.len().min(head.len())]) {
         if row.len() == head.len() {
             let told: Vec<String> = head.iter().zip(row).map(|(name, cell)| format!("{name}: {cell}")).collect();
-            let shown = told.join("; ");
-            all.push(statement(shown.clone(), &shown));
+            all.push(told.join("; "));
         }
     }
     (!all.is_empty()).then_some(all)
@@ -244,7 +286,9 @@ mod tests {
     /// R-PLN-56: what can be quoted are sentences, items and rows, each by itself.
     #[test]
     fn passages_are_cut_into_statements() {
-        let shown = |text: &str| -> Vec<String> { statements(text).into_iter().map(|one| one.shown).collect() };
+        let shown = |text: &str| -> Vec<String> {
+            statements(text, &BTreeSet::new()).into_iter().map(|one| one.shown).collect()
+        };
         assert_eq!(
             shown("We pay 0.35 euro. It is\nso.\n\nMail: within 24 hours"),
             ["We pay 0.35 euro.", "It is\nso.", "Mail: within 24 hours"]
@@ -253,5 +297,29 @@ mod tests {
             shown("For some:\n\n| goods | guarantee | |---|---| | Knives | 10 years | | Tents | 5 years |"),
             ["For some:", "goods: Knives; guarantee: 10 years", "goods: Tents; guarantee: 5 years"]
         );
+    }
+
+    /// R-PLN-56, R-PLN-57: parts of a word count where all of them are asked about, and a denial goes with its word.
+    #[test]
+    fn words_with_a_hyphen_and_denials_are_matched_whole() {
+        let said = |text: &str, question: &str| {
+            let asked = words(question).iter().flat_map(|word| word.lower.split('-').map(stem)).collect();
+            Said::new(text, &asked)
+        };
+        for (text, question, word, has) in [
+            ("Full-time employees", "part time", "time", false),
+            ("Full-time employees", "full time", "time", true),
+            ("Part-time employees", "part-time", "part-time", true),
+            ("who works part time", "part-time", "part-time", true),
+        ] {
+            assert_eq!(said(text, question).has(&[stem(word)]), has, "{text}: {word}");
+        }
+        for (text, word, denies) in [
+            ("The order has no payment yet.", "order", false),
+            ("The order has no payment yet.", "payment", true),
+            ("It is not to be opened.", "opened", true),
+        ] {
+            assert_eq!(said(text, "").denies(&[stem(word)]), denies, "{text}: {word}");
+        }
     }
 }

@@ -45,6 +45,39 @@ async fn a_view_tells_no_values_of_hidden_tables() {
     assert_eq!(kind(&asked), "forbidden", "the database knows what a view reads");
 }
 
+/// R-PLN-54: a view that is broken is left out, and one that never ends is known by its columns; neither keeps anybody from
+/// starting.
+#[test]
+fn no_view_keeps_the_data_from_being_opened() {
+    let path = fresh("broken-views").join("shop.db");
+    let connection = Connection::open(&path).unwrap();
+    let tables = "CREATE TABLE notes (id INTEGER PRIMARY KEY); CREATE TABLE gone (id INTEGER);
+        CREATE VIEW broken AS SELECT * FROM gone; DROP TABLE gone;
+        CREATE VIEW endless AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) AS c FROM n;";
+    connection.execute_batch(tables).unwrap();
+    drop(connection);
+    let data = Data::open(&path).unwrap();
+    let names: Vec<&str> = data.catalog().tables.iter().map(|table| table.name.as_str()).collect();
+    assert_eq!(names, ["endless", "notes"]);
+    let endless = data.catalog().table("endless").unwrap();
+    assert!(endless.is_view && endless.column("c").is_some());
+}
+
+/// R-PLN-53: a table that cannot be read is named.
+#[test]
+fn a_table_that_cannot_be_read_is_named() {
+    let path = fresh("broken-table").join("shop.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch("CREATE TABLE ledger (id INTEGER); INSERT INTO ledger VALUES (1);").unwrap();
+    let page: u16 = connection.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
+    drop(connection);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[usize::from(page)..][..100].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    let error = Data::open(&path).unwrap_err().to_string();
+    assert!(error.contains("table `ledger`: "), "{error}");
+}
+
 /// R-PLN-53: a SQLite file is asked as it is, and cannot be written.
 #[tokio::test]
 async fn a_sqlite_file_is_asked_and_not_written() {
