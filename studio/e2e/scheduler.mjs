@@ -253,7 +253,9 @@ const checks = {
     await page.goBack();
     await page.waitForFunction((text) => document.getElementById("calendar-title").textContent === text, title);
     await page.keyboard.press("t");
-    await page.waitForSelector(`[data-day="${now.slice(0, 10)}"].is-today`, SLOW);
+    // Midnight may have come since the first check.
+    const { now: today } = await api(`/api/scheduler/settings?${who}`);
+    await page.waitForSelector(`[data-day="${today.slice(0, 10)}"].is-today`, SLOW);
     await page.keyboard.press("w");
     await page.waitForSelector(".week .is-today", SLOW);
     return faults;

@@ -173,6 +173,7 @@ impl Fields {
             Part::Title => self.title.is_some(),
             Part::Date | Part::Time => self.start_time.is_some(),
             Part::Length => self.end_time.is_some(),
+            Part::Change => self.start_time.is_some() || self.end_time.is_some(),
             Part::Person => self.participants.is_some(),
             Part::Resource => self.resources.is_some(),
             _ => false,
@@ -189,7 +190,7 @@ impl Fields {
         if understood.data.event_type == EventType::Cancel {
             return self.choose_instance(understood, board, &zone, now);
         }
-        understood.missing.retain(|one| !matches!(one, Missing::Date | Missing::Time));
+        understood.missing.retain(|one| !matches!(one, Missing::Date | Missing::Time | Missing::Change));
         understood.problems.clear();
         let span = self.time(understood, &zone, now).and_then(|span| first_of(understood, span, &zone));
         match span {

@@ -243,11 +243,11 @@ impl Drawn {
         self.event.status == EventStatus::Rejected
     }
 
-    /// The event as people are told of it: of a series that runs already, the next one.
+    /// The event as people are told of it: of a series the next one, for the first may be over, or have become another one.
     pub(crate) fn shown(&self, now: Time) -> Result<Event> {
         let event = Arc::new(self.event.clone());
-        let is_running = event.recurrence.is_some() && event.span.end <= now;
-        let next = if is_running { self.board.next_of(&event, now)? } else { None };
+        let is_series = event.recurrence.is_some();
+        let next = if is_series { self.board.next_of(&event, now)? } else { None };
         Ok(Event { span: next.unwrap_or(event.span), ..self.event.clone() })
     }
 

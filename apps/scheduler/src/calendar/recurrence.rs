@@ -34,6 +34,9 @@ const MOST_WITHIN_DAYS: usize = 1_000;
 /// [`MOST_INSTANCES`]; it is computed whole, be it the first of a rule that ends soon.
 const MOST_A_DAY: usize = 24;
 
+/// February has all of its days in it.
+const A_LEAP_YEAR: i16 = 2024;
+
 /// A rule that was found good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
@@ -62,7 +65,7 @@ pub struct Checked {
 pub fn check_rule(rule: &str, first: DateTime, zone: &Zone) -> Result<Checked> {
     let parts = parts(rule)?;
     let ruled = Ruled::read(rule, first, zone.instant(first)?, zone)?;
-    let Some(found) = ruled.all().next() else { return Err(nothing(&parts, first, zone)) };
+    let Some(found) = ruled.all().next() else { return Err(nothing(&parts, &ruled, zone)) };
     let count = match (count_through(&ruled)?, &ruled.pattern.end) {
         (Some(counted), _) => Some(counted.len()),
         (None, End::Never) => None,
@@ -78,13 +81,14 @@ pub fn check_rule(rule: &str, first: DateTime, zone: &Zone) -> Result<Checked> {
 }
 
 /// Names the parts without which there would be something.
-fn nothing(parts: &[(String, String)], first: DateTime, zone: &Zone) -> Error {
-    let has_some = |rule: &str| -> Result<bool> {
-        let start = zone.instant(first)?;
-        Ok(Ruled::read(rule, first, start, zone)?.all().next().is_some())
-    };
+fn nothing(parts: &[(String, String)], ruled: &Ruled, zone: &Zone) -> Error {
+    let first = ruled.first;
+    let has_some =
+        |rule: &str| -> Result<bool> { Ok(Ruled::read(rule, first, ruled.start, zone)?.all().next().is_some()) };
     let others = |part: &(String, String)| -> Vec<_> { parts.iter().filter(|one| *one != part).cloned().collect() };
-    let is_guilty = |part: &&(String, String)| has_some(&joined(&others(part))).unwrap_or(false);
+    // Without its days a rule has the day of the start, which those months may not have either.
+    let names_day = |name: &str| ruled.has_no_day() && matches!(name, "BYMONTH" | "BYMONTHDAY");
+    let is_guilty = |part: &&(String, String)| names_day(&part.0) || has_some(&joined(&others(part))).unwrap_or(false);
     let mut guilty: Vec<_> = parts.iter().filter(is_guilty).cloned().collect();
     if guilty.is_empty() {
         guilty = parts.iter().filter(|(name, _)| name.starts_with("BY")).cloned().collect();
@@ -112,6 +116,14 @@ impl Ruled {
             _ => None,
         };
         Ok(Self { zone: zone.clone(), pattern, first, start, until })
+    }
+
+    /// Whether days of the month are named that none of the months has, in leap years either.
+    fn has_no_day(&self) -> bool {
+        let (months, days) = (&self.pattern.months, &self.pattern.month_days);
+        let first = |month: &i16| civil::Date::new(A_LEAP_YEAR, i8::try_from(*month).ok()?, 1).ok();
+        let longest = months.iter().filter_map(first).map(civil::Date::days_in_month).max();
+        longest.is_some_and(|longest| !days.is_empty() && days.iter().all(|day| day.abs() > longest.into()))
     }
 
     /// When this is on the wall; the first start may be the second of two equal times in autumn.

@@ -15,7 +15,7 @@ use super::things::refused;
 use crate::agents::words;
 use crate::app::Office;
 use crate::audit::{Entry, Image, Kind};
-use crate::calendar::{Change, Event};
+use crate::calendar::{Calendar, Change, Event, Visibility};
 use crate::models::EventStatus;
 use crate::store::Undone;
 
@@ -118,10 +118,20 @@ fn thing(image: &Image, asker: &Asker) -> Option<String> {
                 None => "something private".to_owned(),
             })
         }
+        Kind::Calendar if !is_seen_calendar(value, asker) => Some("something private".to_owned()),
         Kind::Family | Kind::Member | Kind::Calendar | Kind::Resource | Kind::Rule => {
             Some(value["name"].as_str().unwrap_or(&image.id).to_owned())
         }
     }
+}
+
+/// Whether the name of a calendar is for who looks: that of a private one is its owner's. One that cannot be read may be
+/// private.
+fn is_seen_calendar(value: &Value, asker: &Asker) -> bool {
+    let calendar: Option<Calendar> = serde_json::from_value(value.clone()).ok();
+    calendar.is_some_and(|calendar| {
+        calendar.visibility == Visibility::Family || calendar.owner.as_ref() == Some(&asker.member.id)
+    })
 }
 
 fn event_id(change: &Change) -> Option<&str> {

@@ -1,11 +1,11 @@
 //! Changes to what is on the calendar: which event, which of a series, and what becomes of it.
 
-use jiff::civil::DateTime;
+use jiff::civil::{Date, DateTime};
 
-use super::days::{Days, How, written};
+use super::days::{Days, How, day_range, written};
 use super::events::{Clue, Meant, another, meant, picked};
 use super::hours::{Clock, at};
-use super::moved::moved;
+use super::moved::{moved, settle_nth};
 use super::reader::{Finding, Value};
 use super::repeats::Repeat;
 use super::said::Said;
@@ -138,7 +138,8 @@ fn apply(reading: &Reading<'_>, new: &Said, changed: &mut Changed) {
         changed.length = when.length;
         return;
     };
-    let Some(span) = moved(reading, new, instance, changed) else { return };
+    let new = settle_nth(new, instance.0, wall.now.date(), changed);
+    let Some(span) = moved(reading, &new, instance, changed) else { return };
     match problem(span, wall.now) {
         Some(problem) => changed.problems.push(problem),
         None => changed.span = Some(span),
@@ -181,9 +182,9 @@ fn split(reading: &Reading<'_>) -> (Said, Said, Option<usize>) {
         let is_after = border.is_none_or(|border| finding.from >= border);
         let is_instead = instead.is_some_and(|instead| finding.from > instead);
         let is_owner = reader.tokens[finding.to - 1].is_owner;
-        if let (Sense::DateRange, [first, second]) = (finding.sense, finding.values.as_slice()) {
-            old.push(Finding { sense: Sense::Date, values: vec![first.clone()], ..finding.clone() });
-            new.push(Finding { sense: Sense::Date, values: vec![second.clone()], ..finding.clone() });
+        if let Some((first, second)) = from_to(finding, (today, is_after && border.is_some())) {
+            old.push(Finding { sense: Sense::Date, values: vec![first], ..finding.clone() });
+            new.push(Finding { sense: Sense::Date, values: vec![second], ..finding.clone() });
         } else if is_instead || !is_after || is_owner {
             old.push(finding.clone());
         } else {
@@ -198,6 +199,18 @@ fn split(reading: &Reading<'_>) -> (Said, Said, Option<usize>) {
         new.shift = new.shift.or(old.shift.take());
     }
     (old, new, border)
+}
+
+/// The old day and the new one, where both are in one phrase: `from Friday to Saturday`, `on January 6 to 8`. Behind a border
+/// the days of one month are the new ones.
+fn from_to(finding: &Finding, (today, is_behind): (Date, bool)) -> Option<(Value, Value)> {
+    match (finding.sense, finding.values.as_slice()) {
+        (Sense::DateRange, [first, second]) => Some((first.clone(), second.clone())),
+        (Sense::DayRange, values) if !is_behind => {
+            day_range(today, values).map(|(first, last)| (Value::Days(first), Value::Days(last)))
+        }
+        _ => None,
+    }
 }
 
 /// The word before a new name.

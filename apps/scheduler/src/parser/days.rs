@@ -3,6 +3,7 @@
 use jiff::civil::{Date, Weekday};
 
 use super::lengths::Length;
+use super::pattern::Pattern;
 use super::reader::{Reader, Value};
 use super::sense::{DateSense, Unit};
 use super::token::Kind;
@@ -75,7 +76,16 @@ fn plus_months(date: Date, months: i32) -> Date {
 
 /// The days that begin at a token.
 pub(super) fn days(reader: &Reader<'_>, at: usize) -> Option<(Days, usize)> {
-    let fits = reader.language.dates.iter().filter_map(|(pattern, sense)| {
+    longest(reader, &reader.language.dates, at)
+}
+
+/// The day that begins at a token and is one only behind words such as `on`: `Christmas` is part of many a title.
+pub(super) fn feast(reader: &Reader<'_>, at: usize) -> Option<(Days, usize)> {
+    longest(reader, &reader.language.feasts, at)
+}
+
+fn longest(reader: &Reader<'_>, table: &[(Pattern, DateSense)], at: usize) -> Option<(Days, usize)> {
+    let fits = table.iter().filter_map(|(pattern, sense)| {
         let (values, end) = reader.fits(pattern, at)?;
         Some((meant(reader, *sense, &values)?, end))
     });
@@ -111,6 +121,11 @@ fn meant(reader: &Reader<'_>, sense: DateSense, values: &[Value]) -> Option<Days
         DateSense::Ahead => ahead(today, values)?,
         DateSense::MonthDay | DateSense::DayMonth => month_day(today, values)?,
         DateSense::Nth => nth(today, values)?,
+        DateSense::Feast(month, day) => on(today, None, month.unsigned_abs().into(), day.unsigned_abs().into()),
+        DateSense::PlaceOf => weekday_of(today, (place(values)?, weekday?), values)?,
+        DateSense::LastOf => weekday_of(today, (-1, weekday?), values)?,
+        DateSense::PlaceAhead(months) => weekday_in(today, (place(values)?, weekday?), months),
+        DateSense::LastAhead(months) => weekday_in(today, (-1, weekday?), months),
         DateSense::InMonth => in_month(today, values)?,
         DateSense::Digits => digits(reader, values)?,
     })
@@ -195,13 +210,47 @@ fn nth(today: Date, values: &[Value]) -> Option<Days> {
     found.find(|date| *date >= today).map(|date| Days::one(date, How::Nth))
 }
 
+/// The days of that number around a day that are not over: that of the same month first, then that of the next.
+pub(super) fn nth_around(nth: i8, day: Date, today: Date) -> Vec<Date> {
+    let months = [0, 1, -1].map(|more| plus_months(day.first_of_month(), more));
+    let dates = months.iter().filter_map(|first| Date::new(first.year(), first.month(), nth).ok());
+    dates.filter(|date| *date >= today).collect()
+}
+
+/// Which of the days of the week of a month.
+fn place(values: &[Value]) -> Option<i8> {
+    values.iter().find_map(|value| if let Value::Nth(nth) = value { i8::try_from(*nth).ok() } else { None })
+}
+
+/// `The second Saturday in December`: the next that comes, unless the year was said.
+fn weekday_of(today: Date, (place, weekday): (i8, Weekday), values: &[Value]) -> Option<Days> {
+    let month = values.iter().find_map(|value| if let Value::Month(month) = value { Some(*month) } else { None })?;
+    let said = year(values);
+    let years = said.map_or_else(|| vec![today.year(), today.year().saturating_add(1)], |year| vec![year]);
+    let of = |year: i16| Date::new(year, month, 1).ok()?.nth_weekday_of_month(place, weekday).ok();
+    let mut found = years.into_iter().filter_map(of).filter(|date| said.is_some() || *date >= today);
+    Some(found.next().map_or_else(|| no_such_weekday(today), |date| Days::one(date, How::Day)))
+}
+
+/// The same of a month that is so many months ahead.
+fn weekday_in(today: Date, (place, weekday): (i8, Weekday), months: i32) -> Days {
+    let first = plus_months(today.first_of_month(), months);
+    let found = first.nth_weekday_of_month(place, weekday);
+    found.map_or_else(|_| no_such_weekday(today), |date| Days::one(date, How::Day))
+}
+
+fn no_such_weekday(today: Date) -> Days {
+    Days { problem: Some("that month has no such day".to_owned()), ..Days::one(today, How::Day) }
+}
+
+fn year(values: &[Value]) -> Option<i16> {
+    values.iter().find_map(|value| if let Value::Year(year) = value { i16::try_from(*year).ok() } else { None })
+}
+
 /// All of a month, the next that comes.
 pub(super) fn in_month(today: Date, values: &[Value]) -> Option<Days> {
     let month = values.iter().find_map(|value| if let Value::Month(month) = value { Some(*month) } else { None })?;
-    let year = values.iter().find_map(|value| match value {
-        Value::Year(year) => i16::try_from(*year).ok(),
-        _ => None,
-    });
+    let year = year(values);
     let year = year.unwrap_or_else(|| today.year() + i16::from(month < today.month()));
     let first = Date::new(year, month, 1).ok()?;
     Some(Days::several(first, plus_months(first, 1)))

@@ -83,7 +83,7 @@ pub(super) fn understood(mut reading: Reading<'_>) -> Understood {
 fn create(reading: &Reading<'_>) -> Understood {
     let said = Said::of(&reading.findings, reading.today());
     let mut when = reading.wall(hint(reading)).create(&said, Repeat::of(&reading.findings));
-    let unread = unread::of_plan(&reading.reader, &reading.findings, when.has_time);
+    let unread = unread::of_plan(&reading.reader, &reading.findings, (when.has_date, when.has_time));
     when.is_open |= unread.is_some();
     when.doubts.extend(unread);
     let span = landed(reading, &mut when);
@@ -175,8 +175,9 @@ fn change_of(reading: &Reading<'_>, mut changed: Changed) -> Understood {
     if changed.span.is_some() && span.is_none() {
         changed.problems.push(NO_TIME.to_owned());
     }
+    let titles: Vec<&str> = changed.which.iter().map(|one| one.event.title.as_str()).collect();
     if let Some(unread) =
-        unread::of_change(&reading.reader, &reading.findings).filter(|_| reading.intent.way != Way::Rename)
+        unread::of_change(&reading.reader, &reading.findings, &titles).filter(|_| reading.intent.way != Way::Rename)
     {
         let is_asked = changed.doubts.iter().any(|doubt| doubt.about == Part::Scope);
         changed.doubts.extend((!is_asked).then(|| Doubt::new(Part::Time, unread)));
@@ -211,6 +212,10 @@ fn change_of(reading: &Reading<'_>, mut changed: Changed) -> Understood {
         (understood.data.start_time, understood.data.end_time) = (Some(span.start), Some(span.end));
     }
     understood.doubts.extend(changed.doubts);
+    if is_sound && !has_change {
+        // The event alone is no change, however sure it is which one is meant.
+        understood.doubts.push(Doubt::new(Part::Change, "What shall be different?"));
+    }
     understood.problems.extend(changed.problems);
     finish(reading, understood, weights)
 }

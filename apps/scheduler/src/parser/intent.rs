@@ -48,7 +48,7 @@ fn find(reader: &Reader<'_>, findings: &[Finding]) -> Intent {
     if let Some(at) = first
         && is_opener(reader, at, is_asked)
     {
-        return said(EventType::Query, Way::Plain, at..at + 1);
+        return said(EventType::Query, Way::Plain, at..opener_end(reader, at));
     }
     if let Some((verb, place)) = verb(reader) {
         return said(verb.intent, verb.way, place);
@@ -84,6 +84,12 @@ fn is_opener(reader: &Reader<'_>, at: usize, is_asked: bool) -> bool {
     let is_person = |next: &Token| next.is_in(lists.me) || next.is_in(lists.we) || next.is_in(&["you", "they"]);
     let next_is_person = reader.tokens.get(at + 1).is_some_and(is_person);
     !matches!(token.lower.as_str(), "do" | "have" | "has" | "will" | "es" | "que") || is_asked || next_is_person
+}
+
+/// Where the opener ends: `how many events` says no more of what is asked about than `what` does.
+fn opener_end(reader: &Reader<'_>, at: usize) -> usize {
+    let ends = reader.language.words.counting.iter().filter_map(|one| Some(reader.fits(&pattern(one), at)?.1));
+    ends.max().unwrap_or(at + 1)
 }
 
 /// The first verb, the longest where several begin; `move` before `instead` at the end.

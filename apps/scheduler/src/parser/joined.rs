@@ -331,8 +331,8 @@ impl Joining<'_> {
         if !problems.is_empty() {
             understood.problems.clone_from(problems);
         }
-        let is_theirs =
-            |doubt: &&Doubt| matches!(doubt.about, Part::Scope | Part::Person | Part::Resource | Part::Event);
+        // When it is was compared; what else the rules doubt, the model does not know better.
+        let is_theirs = |doubt: &&Doubt| !matches!(doubt.about, Part::Intent | Part::Date | Part::Time);
         let is_new = |doubt: &&Doubt| !understood.doubts.iter().any(|one| one.about == doubt.about);
         let doubts: Vec<Doubt> = rules.doubts.iter().filter(is_theirs).filter(is_new).cloned().collect();
         understood.doubts.extend(doubts);

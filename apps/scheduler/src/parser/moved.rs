@@ -1,9 +1,9 @@
 //! When an event is after a change: at another time, on another day, longer or less long.
 
-use jiff::civil::DateTime;
+use jiff::civil::{Date, DateTime};
 
 use super::change::Changed;
-use super::days::{Days, How, in_week, written};
+use super::days::{Days, How, in_week, nth_around, written};
 use super::hours::{Clock, Hint, at, settle_range};
 use super::lengths::Length;
 use super::said::{Said, TimeSaid};
@@ -30,9 +30,9 @@ pub(super) fn moved(
     }
     let (day, doubt) = new.day();
     let day = day.map(|days| after_old_day(reading, days, start));
+    changed.is_open |= doubt.is_some() || new.is_open;
     let doubt = doubt.or_else(|| which_week(reading, day.as_ref()?, start));
     let doubt = doubt.or_else(|| new.doubts.last().filter(|_| new.is_open).cloned());
-    changed.is_open |= doubt.is_some() && (new.is_open || new.outside().is_some());
     changed.doubts.extend(doubt.map(|text| Doubt::new(Part::Date, text)));
     let day = match day {
         Some(days) if !days.is_one() => {
@@ -106,6 +106,27 @@ fn after_old_day(reading: &Reading<'_>, days: Days, start: DateTime) -> Days {
     } else {
         days
     }
+}
+
+/// `The 8th` is the one of the event's own month, or of the next where that is over, and not the next that comes. Where
+/// another one is nearer to the event it has to be asked.
+pub(super) fn settle_nth(new: &Said, start: DateTime, today: Date, changed: &mut Changed) -> Said {
+    let mut new = new.clone();
+    if new.days.iter().any(|days| !days.is_one()) {
+        return new;
+    }
+    for days in new.days.iter_mut().filter(|days| days.how == How::Nth) {
+        let dates = nth_around(days.first.day(), start.date(), today);
+        let nearest = dates.iter().min_by_key(|date| (start.date() - **date).get_days().abs());
+        let (Some(first), Some(nearest)) = (dates.first(), nearest) else { continue };
+        *days = Days::one(*first, How::Nth);
+        if first != nearest {
+            let question = format!("Is it {}, or {}?", written(*first), written(*nearest));
+            changed.doubts.push(Doubt::new(Part::Date, question));
+            changed.is_open = true;
+        }
+    }
+    new
 }
 
 /// A day of the week is the next one that comes, but for an event of a later week the one of that week is as likely.

@@ -140,8 +140,11 @@ impl Said {
         self.time = Some(match (self.time, time) {
             (None, time) => time,
             (Some(TimeSaid::At(from)), TimeSaid::Until(to)) => TimeSaid::Range(from, to),
+            (Some(first), again) if first == again => first,
+            // The second one may be another time at which it is as well: to drop it would be to forget it.
             (Some(first), _) => {
                 self.doubts.push("Two times were said; which one is it?".to_owned());
+                self.is_open = true;
                 first
             }
         });
@@ -174,15 +177,15 @@ impl Said {
             }
             (None, Some(weekday), Some(several)) => {
                 let day = in_week(several.first, weekday.first.weekday());
-                (Some(Days::one(day, How::Day)), None)
+                (Some(Days::one(day, How::Day)), self.second_day(weekday))
             }
             (None, Some(weekday), None) => (Some(weekday.clone()), self.second_day(weekday)),
-            (None, None, several) => (several.cloned(), None),
+            (None, None, several) => (several.cloned(), several.and_then(|several| self.second_day(several))),
         }
     }
 
     /// A doubt when a day was said that is none of the several days that were said as well.
-    pub(super) fn outside(&self) -> Option<String> {
+    fn outside(&self) -> Option<String> {
         let several = self.days.iter().find(|days| !days.is_one())?;
         let date = self.days.iter().find(|days| days.is_one() && days.how != How::Weekday)?;
         let date = in_stretch(date, Some(several));
@@ -190,9 +193,13 @@ impl Said {
         (!several.has(date.first)).then(|| format!("Is it {}, or between {first} and {last}?", written(date.first)))
     }
 
-    /// A doubt when another day of the same kind was said.
+    /// A doubt when another day was said: a weekday beside a weekday, a date beside a date, several days beside several.
     fn second_day(&self, first: &Days) -> Option<String> {
-        let mut others = self.days.iter().filter(|days| days.how == first.how && days.first != first.first);
+        let is_like = |days: &Days| match first.how {
+            How::Weekday | How::Several => days.how == first.how,
+            _ => !matches!(days.how, How::Weekday | How::Several | How::Around),
+        };
+        let mut others = self.days.iter().filter(|days| is_like(days) && days.first != first.first);
         others.next().map(|other| format!("Is it {}, or {}?", written(first.first), written(other.first)))
     }
 }

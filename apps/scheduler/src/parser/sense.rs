@@ -103,6 +103,16 @@ pub(super) enum DateSense {
     Nth,
     /// All of `{month}`.
     InMonth,
+    /// A day that has a name, of a month and a number.
+    Feast(i8, i8),
+    /// The `{place}` `{weekday}` of `{month}`, perhaps `{year}`.
+    PlaceOf,
+    /// The last `{weekday}` of `{month}`, perhaps `{year}`.
+    LastOf,
+    /// The `{place}` `{weekday}` of the month that is so many months ahead.
+    PlaceAhead(i32),
+    /// The last `{weekday}` of the month that is so many months ahead.
+    LastAhead(i32),
     /// Digits that say it all.
     Digits,
 }

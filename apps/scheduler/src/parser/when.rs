@@ -105,7 +105,7 @@ impl Wall<'_> {
     fn settle(&self, said: &Said, repeat: Option<Repeat>) -> When {
         let mut when = When { doubts: said.doubts.clone(), is_open: said.is_open, ..When::default() };
         let (day, doubt) = said.day();
-        when.is_open |= doubt.is_some() && said.outside().is_some();
+        when.is_open |= doubt.is_some();
         when.doubts.extend(doubt);
         when.problems.extend(said.days.iter().filter_map(|days| days.problem.clone()));
         when.problems.extend(said.time.iter().flat_map(|time| time.clocks()).filter_map(super::hours::Clock::problem));

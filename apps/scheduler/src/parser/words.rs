@@ -45,6 +45,8 @@ pub(super) struct Words {
     pub(super) phrases: &'static [(&'static str, Sense)],
     /// Days.
     pub(super) dates: &'static [(&'static str, DateSense)],
+    /// Days with a name that is part of many a title as well.
+    pub(super) feasts: &'static [(&'static str, DateSense)],
     /// Times of the day.
     pub(super) clocks: &'static [(&'static str, ClockSense)],
     /// Lengths.
@@ -61,6 +63,8 @@ pub(super) struct Words {
     pub(super) ambiguous: &'static [&'static str],
     /// Words with which a question begins.
     pub(super) openers: &'static [&'static str],
+    /// Words that ask how many there are.
+    pub(super) counting: &'static [&'static str],
     /// Words with which a polite request may begin.
     pub(super) polite: &'static [&'static str],
     /// Words that ask who is free.
@@ -97,6 +101,10 @@ pub(super) struct Words {
     pub(super) instead_of: &'static [&'static str],
     /// Words about when something repeats: where nothing reads them, it is not clear how often it is.
     pub(super) loose: &'static [&'static str],
+    /// Words for days and stretches of days: where nothing reads them and no day was said, they may be the day.
+    pub(super) day_words: &'static [&'static str],
+    /// Words before such a word, or before a day, with which it is another day: `Friday after Easter`, `before Friday`.
+    pub(super) around: &'static [&'static str],
     /// Words that a zone ends or begins with: `London time`.
     pub(super) zone_words: &'static [&'static str],
     /// Words that a title neither begins nor ends with.
@@ -122,6 +130,8 @@ pub(super) struct Language {
     pub(super) phrases: Vec<(Pattern, Sense)>,
     /// Days.
     pub(super) dates: Vec<(Pattern, DateSense)>,
+    /// Days with a name that is part of many a title as well.
+    pub(super) feasts: Vec<(Pattern, DateSense)>,
     /// Times of the day.
     pub(super) clocks: Vec<(Pattern, ClockSense)>,
     /// Lengths.
@@ -140,6 +150,7 @@ impl Language {
             words,
             phrases: patterns(words.phrases),
             dates: patterns(words.dates),
+            feasts: patterns(words.feasts),
             clocks: patterns(words.clocks),
             lengths: patterns(words.lengths),
             verbs: words.verbs.iter().map(|verb| (pattern(verb.words), verb)).collect(),
@@ -153,6 +164,7 @@ impl Language {
     fn all_words(&self) -> BTreeSet<&'static str> {
         let words = self.words;
         let patterns = self.phrases.iter().map(|(pattern, _)| pattern).chain(self.dates.iter().map(|(one, _)| one));
+        let patterns = patterns.chain(self.feasts.iter().map(|(one, _)| one));
         let patterns = patterns.chain(self.clocks.iter().map(|(one, _)| one));
         let patterns = patterns.chain(self.lengths.iter().map(|(one, _)| one));
         let mut known = BTreeSet::new();

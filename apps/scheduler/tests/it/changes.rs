@@ -57,6 +57,22 @@ fn way(waits: &Outcome<Scheduler>, strategy: &str, (event, touches): (&str, bool
     ways.iter().find(is_it).unwrap_or_else(|| panic!("{shown:#}"))["resolution_id"].as_str().unwrap().to_owned()
 }
 
+/// R-FAM-102, R-FAM-86: a change that does not say what becomes of it is asked about and changes nothing; the time of the
+/// form, or other words, complete it.
+#[tokio::test]
+async fn a_change_of_nothing_is_asked_and_completed() {
+    let later = span("2026-01-10T17:00:00-05:00", "2026-01-10T18:00:00-05:00");
+    let answers = [json!({ "fields": { "start_time": "2026-01-10T17:00" } }), json!({ "text": "to 5pm" })];
+    for answer in answers {
+        let stage = Stage::new(vec![dentist()]).await;
+        let waits = stage.say("Move the dentist").await;
+        assert_eq!(waits.questions()[0].value["question"], "What shall be different?");
+        assert_eq!(*stage.board().await.events["evt_dentist"], dentist());
+        check_done(&stage.answer(answer.clone()).await.state);
+        assert_eq!(stage.board().await.events["evt_dentist"].span, later, "{answer}");
+    }
+}
+
 /// R-FAM-91, R-FAM-90: what somebody else changed while the user was asked is kept: only what was asked for is written.
 #[tokio::test]
 async fn what_others_changed_meanwhile_stays() {

@@ -69,6 +69,19 @@ fn dentist_on_monday() -> Event {
     event
 }
 
+/// R-FAM-102, R-FAM-110: a change that says nothing of what becomes of the event is asked about with a model too.
+#[tokio::test]
+async fn a_model_that_reads_a_change_of_nothing() {
+    let nothing = json!({
+        "event_type": "modify", "title": null, "start_time": null, "participants": [], "resources": [],
+        "events": ["evt_dentist"],
+    });
+    let stage = Stage::with_model(vec![dentist()], Scripted::new([soccer(nothing)])).await;
+    let waits = stage.say("Move the dentist").await;
+    assert_eq!(question(&waits)["question"], "What shall be different?", "{:?}", waits.questions());
+    assert!(confidence(&waits.state) < 0.7, "{}", confidence(&waits.state));
+}
+
 /// R-FAM-110, R-FAM-84: where the two disagree on a day, a time, a length or a series, nobody is sure; it is asked which
 /// one it is, and nothing is written.
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod asking;
 mod cases;
 mod languages;
+mod left;
 mod misheard;
 mod score;
 

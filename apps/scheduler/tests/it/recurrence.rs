@@ -226,6 +226,27 @@ fn wrong_rules_are_refused_by_their_part() {
     }
 }
 
+/// R-FAM-128: a day that no month of the rule has is named whatever the day of the start is, which may be missing in those
+/// months as well.
+#[test]
+fn a_day_that_no_month_has_is_named_whatever_the_start() {
+    let rows = [
+        ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "`BYMONTH=2;BYMONTHDAY=30`: with this the rule never falls"),
+        ("FREQ=MONTHLY;BYMONTHDAY=30,31;BYMONTH=2", "`BYMONTHDAY=30,31;BYMONTH=2`: with this the rule never falls"),
+        ("FREQ=YEARLY;BYMONTH=2,4,11;BYMONTHDAY=-31", "`BYMONTH=2,4,11;BYMONTHDAY=-31`: with this the rule"),
+    ];
+    for (rule, part) in rows {
+        for start in ["2026-03-03T17:00", "2026-11-30T17:00", "2026-12-31T17:00"] {
+            let refused = check_rule(rule, wall(start), &zone(NEW_YORK)).unwrap_err();
+            assert!(refused.to_string().contains(part), "{rule} from {start}: {refused}");
+        }
+    }
+    // Every month has the first of its days, counted from the end; one in leap years only is one.
+    for rule in ["FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=-28", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29"] {
+        assert!(check_rule(rule, wall("2026-12-31T17:00"), &zone(NEW_YORK)).is_ok(), "{rule}");
+    }
+}
+
 /// R-FAM-128: a rule that falls every second of every day is refused before it is computed, whether it ends or not.
 #[test]
 fn rules_of_every_second_are_refused() {

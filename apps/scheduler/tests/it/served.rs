@@ -1,6 +1,7 @@
 //! The scheduler behind HTTP, on a free port, with the members of the sample and nothing on their calendar.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -47,10 +48,11 @@ pub(crate) async fn started_with(settings: Settings, config: Config, models: Mod
     Served { server, client: Client::builder().no_proxy().build().unwrap() }
 }
 
-/// A Sunday in New York, so many weeks ahead.
+/// A Sunday in New York, so many weeks ahead of the day on which the test began: midnight may come while it runs.
 pub(crate) fn sunday(weeks: i32) -> Date {
-    let zone = TimeZone::get(sample::ZONE).unwrap();
-    jiff::Timestamp::now().to_zoned(zone).date().nth_weekday(weeks, Weekday::Sunday).unwrap()
+    static TODAY: LazyLock<Date> =
+        LazyLock::new(|| jiff::Timestamp::now().to_zoned(TimeZone::get(sample::ZONE).unwrap()).date());
+    TODAY.nth_weekday(weeks, Weekday::Sunday).unwrap()
 }
 
 /// What wants Emma and the car on a day at two.

@@ -107,3 +107,25 @@ fn a_model_reads_beside_the_rules() {
     let unknown = folder.run(&[&ask[..], &["fra"]].concat());
     assert!(unknown.code != 0 && unknown.stderr.contains("did you mean `far`?"), "{}", unknown.stderr);
 }
+
+/// R-FAM-130, R-FAM-89: a model that is surer than sure is asked again, then the request fails, says so, and leaves nothing.
+#[test]
+fn a_model_that_breaks_the_form_fails_the_request() {
+    let folder = Folder::empty("scheduler-model-unsure");
+    folder.write("superstep.toml", "models.far = { provider = 'scripted', model = 'answers.txt' }\n");
+    let answer =
+        json!({ "event_type": "create", "title": "Chess", "start_time": "2035-01-07T10:00", "confidence": 1.5 });
+    folder.write("answers.txt", &vec![answer.to_string(); 4].join("\n"));
+    let say = ["demo", "scheduler", "--say", "Chess on 2035-01-07 at 10am", "--json", "--model", "far"];
+    let failed = folder.run(&say);
+    assert_eq!(failed.code, 1, "{}{}", failed.stdout, failed.stderr);
+    let output = failed.json()["output"].clone();
+    assert_eq!(output["workflow_status"], "failed", "{output}");
+    let errors = output["errors"].as_array().unwrap();
+    let is_form = |error: &serde_json::Value| {
+        error["error_type"] == "TypeMismatch" && error["message"].as_str().unwrap().contains("`/confidence`")
+    };
+    assert!(errors.len() == 4 && errors.iter().all(is_form), "{output}");
+    let calendar = folder.run(&["demo", "scheduler", "--say", "What is on 2035-01-07?", "--json"]).json();
+    assert!(!calendar["output"].to_string().contains("Chess"), "{calendar}");
+}

@@ -20,6 +20,7 @@ pub(super) const WORDS: Words = Words {
     is_month_first: true,
     phrases: PHRASES,
     dates: DATES,
+    feasts: FEASTS,
     clocks: CLOCKS,
     lengths: LENGTHS,
     verbs: VERBS,
@@ -37,6 +38,7 @@ pub(super) const WORDS: Words = Words {
         "when", "what", "who", "whose", "where", "which", "how", "is", "are", "am", "do", "does", "did", "will", "any",
         "anything", "why", "was", "were", "has", "have",
     ],
+    counting: &["how many [events|event|things|appointments|activities|meetings|plans]"],
     polite: &["can", "could", "would", "will", "please", "hey", "hi", "ok", "so", "shall", "should", "let", "lets"],
     availability: &["free", "available", "availability", "busy", "unavailable", "slot", "slots"],
     conflict: &[
@@ -64,7 +66,14 @@ pub(super) const WORDS: Words = Words {
     ],
     targets: &["to", "for", "until", "till", "now", "into", "onto"],
     instead_of: &["instead of", "rather than", "not"],
-    loose: &["every", "each", "except", "excluding"],
+    loose: &[
+        "every", "each", "except", "excluding", "until", "till", "twice", "thrice", "alternate", "alternating", "bimonthly", "quarterly",
+    ],
+    day_words: &[
+        "christmas", "xmas", "easter", "thanksgiving", "halloween", "hanukkah", "passover", "ramadan", "valentine", "valentines", "eve",
+        "week", "weeks", "weekend", "weekends", "fortnight", "month", "months", "year", "years", "yr",
+    ],
+    around: &["after", "before", "until", "till"],
     zone_words: &["time"],
     stops: &[
         "a", "an", "the", "to", "for", "of", "on", "at", "with", "is", "are", "was", "has", "have", "had", "got", "and",
@@ -130,7 +139,7 @@ const UNITS: &[(&str, Unit)] = &[
 ];
 
 const PHRASES: &[(&str, Sense)] = &[
-    ("[from|on] {month} {nth} to|until|till|through|- {nth}", Sense::DayRange),
+    ("[from|on] {month} {nth} to|until|till|through|- {end}", Sense::DayRange),
     ("[on|for|of|starting|beginning] [on|from] {date}", Sense::Date),
     ("{dur} from|after {date}", Sense::DateAhead),
     ("from {date} to|until|till|through|- {date}", Sense::DateRange),
@@ -143,6 +152,10 @@ const PHRASES: &[(&str, Sense)] = &[
     ("[on|for] {date} morning", Sense::DatePart(6, 12)),
     ("[on|for] {date} afternoon", Sense::DatePart(12, 17)),
     ("[on|for] {date} evening|night", Sense::DatePart(17, 22)),
+    ("on {feast}", Sense::Date),
+    ("[on] {feast} morning", Sense::DatePart(6, 12)),
+    ("[on] {feast} afternoon", Sense::DatePart(12, 17)),
+    ("[on] {feast} evening|night", Sense::DatePart(17, 22)),
     ("[for|later] tonight", Sense::TodayPart(17, 22)),
     ("this morning", Sense::TodayPart(6, 12)),
     ("this afternoon", Sense::TodayPart(12, 17)),
@@ -186,6 +199,16 @@ const PHRASES: &[(&str, Sense)] = &[
     ("[on] every|each first|1st {weekday}", Sense::Repeat(RepeatSense::Place(1))),
     ("[on] every|each last {weekday}", Sense::Repeat(RepeatSense::Place(-1))),
     ("[on] every|each {nth} {weekday}", Sense::Unclear),
+    ("[on] [the] {place} {weekday}", Sense::Unclear),
+    ("[on] [the] {weekday} after next", Sense::Unclear),
+    ("[on] {weekday} week", Sense::Unclear),
+    ("[on] [the] {ordinal} and|& [the] {ordinal} of every|each|the month", Sense::Unclear),
+    ("twice|thrice a|an|per|every|each {unit}", Sense::Unclear),
+    ("twice|thrice daily|weekly|monthly|yearly", Sense::Unclear),
+    ("{n} times a|an|per|every|each {unit}", Sense::Unclear),
+    ("once a|per|every|each day", Sense::Repeat(RepeatSense::Every(1, Unit::Day))),
+    ("once a|per|every|each week", Sense::Repeat(RepeatSense::Every(1, Unit::Week))),
+    ("once a|per|every|each month|year", Sense::Unclear),
     ("every {n} weeks on {days}", Sense::Repeat(RepeatSense::WeeksOn)),
     ("every other week on {days}", Sense::Repeat(RepeatSense::Days(2))),
     ("every|each day", Sense::Repeat(RepeatSense::Every(1, Unit::Day))),
@@ -204,6 +227,7 @@ const PHRASES: &[(&str, Sense)] = &[
     ("[on] weekends", Sense::Repeat(RepeatSense::Weekends)),
     ("[on] every|each weekend", Sense::Repeat(RepeatSense::Weekends)),
     ("monthly|every|each [month] on the {nth}", Sense::Repeat(RepeatSense::MonthDay)),
+    ("[on] {ordinal} of every|each month", Sense::Repeat(RepeatSense::MonthDay)),
     ("[on] the {nth} of every|each|the month", Sense::Repeat(RepeatSense::MonthDay)),
     ("[on] [every|the|each] {nth} {weekday} of every|each|the month", Sense::Repeat(RepeatSense::NthWeekday)),
     ("[on] [every|the|each] {nth} {weekday} every|each month", Sense::Repeat(RepeatSense::NthWeekday)),
@@ -212,6 +236,7 @@ const PHRASES: &[(&str, Sense)] = &[
     ("every|each {month} {nth}", Sense::Repeat(RepeatSense::YearDay)),
     ("[for] {n} times", Sense::Times),
     ("until|till|through {date}", Sense::UntilDate),
+    ("until|till|through {feast}", Sense::UntilDate),
     ("until|till {month}", Sense::UntilMonth),
     ("through {month}", Sense::UntilMonthEnd),
     ("until|till|through [the] end of {month}", Sense::UntilMonthEnd),
@@ -265,7 +290,25 @@ const DATES: &[(&str, DateSense)] = &[
     ("[the] {nth} [of] {month} [,] [{year}]", DateSense::DayMonth),
     ("the {ordinal}", DateSense::Nth),
     ("in {month} [{year}]", DateSense::InMonth),
+    ("[the] {place} {weekday} of|in {month} [{year}]", DateSense::PlaceOf),
+    ("[the] last {weekday} of|in {month} [{year}]", DateSense::LastOf),
+    ("[the] {place} {weekday} of|in this month", DateSense::PlaceAhead(0)),
+    ("[the] last {weekday} of|in this month", DateSense::LastAhead(0)),
+    ("[the] {place} {weekday} of|in next month", DateSense::PlaceAhead(1)),
+    ("[the] last {weekday} of|in next month", DateSense::LastAhead(1)),
+    ("christmas eve", DateSense::Feast(12, 24)),
+    ("christmas day", DateSense::Feast(12, 25)),
+    ("boxing day", DateSense::Feast(12, 26)),
+    ("new year|years eve", DateSense::Feast(12, 31)),
+    ("new year|years day", DateSense::Feast(1, 1)),
+    ("valentine|valentines day", DateSense::Feast(2, 14)),
     ("{digits}", DateSense::Digits),
+];
+
+const FEASTS: &[(&str, DateSense)] = &[
+    ("christmas|xmas", DateSense::Feast(12, 25)),
+    ("halloween", DateSense::Feast(10, 31)),
+    ("new year|years", DateSense::Feast(1, 1)),
 ];
 
 const CLOCKS: &[(&str, ClockSense)] = &[

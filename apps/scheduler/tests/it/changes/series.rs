@@ -98,6 +98,24 @@ async fn all_of_a_running_series_move_as_far() {
     assert_eq!(of.start, "2026-01-13T18:00:00".parse().unwrap());
 }
 
+/// R-FAM-98: what is told of a series that was moved is its next one, and not the first, for which another one stands.
+#[tokio::test]
+async fn the_next_one_is_told_of_a_series_whose_first_was_moved_before() {
+    let first = event("guitar", "Guitar", ("2026-01-15T17:00:00-05:00", "2026-01-15T18:00:00-05:00"));
+    let recurrence = Recurrence { rule: "FREQ=WEEKLY;BYDAY=TH".to_owned(), left_out: Vec::new(), added: Vec::new() };
+    let stage = Stage::new(vec![Event { recurrence: Some(recurrence), ..first }]).await;
+    check_done(&stage.say("Move guitar on Thursday to 6pm").await.state);
+    let done = stage.say("Move all guitar to 4pm").await.state;
+    check_done(&done);
+    let told = done.proposed_event.as_ref().unwrap();
+    let board = stage.board().await;
+    let days = span("2026-01-15T00:00:00-05:00", "2026-01-23T00:00:00-05:00");
+    let mut all: Vec<String> = board.events.keys().flat_map(|id| starts(&board, id, &days)).collect();
+    all.sort_unstable();
+    assert_eq!(all, ["2026-01-15T18:00:00-05:00", "2026-01-22T16:00:00-05:00"]);
+    assert_eq!(told.start_time.to_string(), "2026-01-22T16:00:00-05:00");
+}
+
 /// R-FAM-98: who comes to all of a series comes to it, and it stays where it is.
 #[tokio::test]
 async fn who_comes_to_all_moves_none() {

@@ -257,6 +257,29 @@ async fn what_is_only_proposed_is_nobodys_business() {
     assert_eq!(newest("mom").await, "Dad: confirm “Soccer practice”");
 }
 
+/// R-FAM-93: who did what does not tell others what somebody calls a calendar of their own.
+#[tokio::test]
+async fn the_name_of_a_private_calendar_is_its_owners() {
+    let mut board = sample::plain();
+    let calendar = |id: &str, name: &str, visibility| {
+        Change::Calendar(Calendar {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            owner: Some("mom".to_owned()),
+            visibility,
+        })
+    };
+    board.apply(calendar("surprises", "Surprises", Visibility::Private));
+    board.apply(calendar("garden", "Garden", Visibility::Family));
+    let family = with(board).await;
+    for (user, is_told) in [("mom", true), ("dad", false), ("emma", false)] {
+        let told = family.get(&format!("/audit?user_id={user}")).await.1.to_string();
+        assert_eq!(told.contains("Surprises"), is_told, "{user}: {told}");
+        assert_eq!(told.contains("something private"), !is_told, "{user}: {told}");
+        assert!(told.contains("Garden"), "{user}: {told}");
+    }
+}
+
 /// R-FAM-112, R-FAM-95: taking back a new thing that somebody uses by now is refused as how things stand.
 #[tokio::test]
 async fn a_thing_that_is_used_is_not_taken_back() {

@@ -56,8 +56,8 @@ fn confidence_of_changes_is_about_the_event() {
         ("Move the dentist to tomorrow at 3pm", 0.95),
         // It is next Wednesday: the Friday before, or the one after?
         ("Move the dentist to Friday at 3pm", 0.75),
-        // What to change is not said.
-        ("Change the dentist", 0.80),
+        // What to change is not said: that it is asked is a doubt.
+        ("Change the dentist", 0.60),
         // Two match: none of them counts, and that is a doubt.
         ("Cancel soccer", 0.40),
         // None matches.

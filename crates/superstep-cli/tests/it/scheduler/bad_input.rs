@@ -22,7 +22,7 @@ fn pointers(problem: &Value) -> Vec<&str> {
 /// R-FAM-122, R-FAM-123: no words, too many words, and nobody of the family.
 #[test]
 fn what_cannot_be_asked_is_refused() {
-    let folder = home("scheduler-refused");
+    let folder = home("scheduler-refused-input");
     let family = Family::start(&folder);
     let kept = Kept::open(&folder);
     let before = kept.revision();

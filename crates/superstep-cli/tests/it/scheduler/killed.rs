@@ -14,6 +14,8 @@ use crate::support::Folder;
 
 /// How long anything here may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// So long without a write nobody writes any more, however busy the machine is.
+const STILL: Duration = Duration::from_secs(2);
 
 /// Waits until something is so.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -117,7 +119,7 @@ fn until_still(folder: &Folder) {
         if now != last {
             (last, since) = (now, Instant::now());
         }
-        since.elapsed() > Duration::from_millis(500)
+        since.elapsed() > STILL
     });
 }
 
