@@ -57,7 +57,8 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     let essence = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     // What `curl -d` says unless told otherwise. No page of another site gets this far: its origin is refused.
     let is_unsaid = essence == "application/x-www-form-urlencoded";
-    if is_unsaid || essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {
+    if is_unsaid || essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+    {
         return Ok(());
     }
     let problem = Problem::new(415, Code::InputInvalid, "the body is not said to be JSON");
