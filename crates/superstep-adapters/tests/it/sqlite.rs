@@ -1,8 +1,10 @@
 //! Checkpoints in an SQLite file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
 
 use superstep_adapters::sqlite::Sqlite;
+use superstep_core::error::Result;
 
 mod damage;
 mod growth;
@@ -19,6 +21,23 @@ pub(crate) fn folder() -> PathBuf {
     drop(std::fs::remove_dir_all(&path));
     std::fs::create_dir_all(&path).unwrap();
     path
+}
+
+/// Each of many new files is opened by several at once, and all of them have it.
+pub(crate) fn assert_opened_at_once<T>(open: impl Fn(&Path) -> Result<T> + Sync) {
+    let folder = folder();
+    for number in 0..50 {
+        let (path, start) = (folder.join(format!("new-{number}.db")), Barrier::new(4));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    start.wait();
+                    let opened = open(&path);
+                    assert!(opened.is_ok(), "{:?}", opened.err());
+                });
+            }
+        });
+    }
 }
 
 mod in_a_file {

@@ -1,12 +1,11 @@
 //! One table of an SQLite file as a store of values under keys, and of checkpoints.
 
-use std::sync::Barrier;
-
 use superstep::Code;
 use superstep_adapters::key_value::{KeyValueStore, SqliteKeys};
 use superstep_adapters::sqlite::Sqlite;
 
 use super::{diary, folder, pages, write};
+use crate::sqlite::assert_opened_at_once;
 
 fn open() -> SqliteKeys {
     SqliteKeys::open(folder().join("keys.db")).unwrap()
@@ -27,19 +26,7 @@ mod checkpoints {
 /// R-FWK-39, S1: a new file is made by one of many that open it at once, and all of them have it.
 #[test]
 fn a_new_file_is_opened_by_many_at_once() {
-    let folder = folder();
-    for number in 0..50 {
-        let (path, start) = (folder.join(format!("new-{number}.db")), Barrier::new(4));
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    start.wait();
-                    let opened = SqliteKeys::open(&path);
-                    assert!(opened.is_ok(), "{:?}", opened.err());
-                });
-            }
-        });
-    }
+    assert_opened_at_once(|path| SqliteKeys::open(path));
 }
 
 /// R-FWK-39: what was saved is there for the next who opens the file; a file of another kind is refused.

@@ -1,6 +1,5 @@
 //! Several stores on one file, as several processes would have them.
 
-use std::sync::Barrier;
 use std::time::Duration;
 
 use superstep::core::error::Code;
@@ -9,8 +8,8 @@ use superstep::core::port::{Checkpointer, Commit, Lease, ThreadStatus};
 use superstep::core::testing::block_on;
 use superstep_adapters::sqlite::Sqlite;
 
-use super::folder;
 use super::writing::{diary, pages, write};
+use super::{assert_opened_at_once, folder};
 
 /// Longer than whoever comes last waits for all the others, also on a slow disk.
 const PATIENT: Duration = Duration::from_secs(60);
@@ -269,19 +268,7 @@ fn locks_of_the_dead_are_swept_away() {
 /// D5, S1: a new file is made by one of many that open it at once, and all of them have it.
 #[test]
 fn a_new_file_is_opened_by_many_at_once() {
-    let folder = folder();
-    for number in 0..50 {
-        let (path, start) = (folder.join(format!("new-{number}.db")), Barrier::new(4));
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    start.wait();
-                    let opened = Sqlite::options().busy_timeout(PATIENT).open(&path);
-                    assert!(opened.is_ok(), "{:?}", opened.err());
-                });
-            }
-        });
-    }
+    assert_opened_at_once(|path| Sqlite::options().busy_timeout(PATIENT).open(path));
 }
 
 /// P7: stores that open and close one file all the time never sweep away the lock of one that is just being opened.
